@@ -1,0 +1,26 @@
+# Warnings, sanitizers, ccache and the revision: what every target shares.
+add_library(antisd_compiler INTERFACE)
+target_compile_options(antisd_compiler INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${ANTISD_WERROR}>>:-Werror>)
+target_include_directories(antisd_compiler INTERFACE "${CMAKE_SOURCE_DIR}/src")
+
+# One setting for libraries and programs, so that they can share a precompiled header.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
+
+if(ANTISD_SANITIZE)
+  add_compile_options(-fsanitize=${ANTISD_SANITIZE} -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ANTISD_SANITIZE})
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  # Precompiled headers need these two for a hit (ccache's manual, "Precompiled headers").
+  set(ccache_launcher "${CMAKE_COMMAND}" -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${ccache_launcher}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  endif()
+endif()

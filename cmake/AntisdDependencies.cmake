@@ -1,0 +1,72 @@
+# Everything comes from Debian packages (setup/debian.txt) or from the wheels that setup/run unpacked.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(GTest REQUIRED)
+
+function(antisd_find_library target header library)
+  find_path(${target}_INCLUDE ${header})
+  find_library(${target}_LIBRARY ${library})
+  if(NOT ${target}_INCLUDE OR NOT ${target}_LIBRARY)
+    message(FATAL_ERROR "${header} / lib${library} not found; run `make setup` (or setup/run)")
+  endif()
+  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(${target} INTERFACE "${${target}_INCLUDE}")
+  target_link_libraries(${target} INTERFACE "${${target}_LIBRARY}")
+endfunction()
+
+antisd_find_library(pcre2 pcre2.h pcre2-8)
+antisd_find_library(utf8proc utf8proc.h utf8proc)
+antisd_find_library(xxhash xxhash.h xxhash)
+antisd_find_library(gmp gmp.h gmp)
+
+# Header-only: CLI11 and nlohmann-json live in /usr/include.
+find_path(CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
+find_path(JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+
+set(torch_root "${ANTISD_WHEELS}/torch")
+set(cuda_wheel "${ANTISD_WHEELS}/nvidia/cu13")
+if(ANTISD_TORCH)
+  if(NOT EXISTS "${torch_root}/lib/libtorch_cpu.so")
+    message(FATAL_ERROR "libtorch is not in ${torch_root}; run `make setup`, or configure with "
+      "-DANTISD_TORCH=OFF for the part that needs no tensors")
+  endif()
+  file(READ "${torch_root}/version.py" torch_version_text)
+  string(REGEX MATCH "__version__ = '([^']+)'" _ "${torch_version_text}")
+  set(ANTISD_TORCH_VERSION "${CMAKE_MATCH_1}")
+  add_library(torch INTERFACE IMPORTED GLOBAL)
+  target_include_directories(torch SYSTEM INTERFACE "${torch_root}/include")
+  target_link_libraries(torch INTERFACE
+    "${torch_root}/lib/libtorch_cpu.so" "${torch_root}/lib/libc10.so")
+  # libtorch_cpu needs libcudart and libcupti even without a GPU; they sit in a wheel of their own.
+  target_link_options(torch INTERFACE
+    "LINKER:-rpath,${torch_root}/lib:${cuda_wheel}/lib" "LINKER:-rpath-link,${cuda_wheel}/lib")
+endif()
+
+if(ANTISD_CUDA)
+  if(NOT ANTISD_TORCH)
+    message(FATAL_ERROR "ANTISD_CUDA needs ANTISD_TORCH")
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES "90a" CACHE STRING "CUDA architectures, e.g. \"90a;80\"")
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  find_package(CUDAToolkit REQUIRED)
+  target_compile_definitions(antisd_compiler INTERFACE ANTISD_CUDA=1)
+  target_link_libraries(torch INTERFACE
+    "${torch_root}/lib/libtorch_cuda.so" "${torch_root}/lib/libc10_cuda.so" CUDA::cudart)
+  # libtorch_cuda's own needs (cuBLAS, cuDNN, NCCL, ...) are met on the machine that runs it.
+  target_link_options(torch INTERFACE "LINKER:--no-as-needed" "LINKER:--allow-shlib-undefined")
+endif()
+
+if(ANTISD_PARQUET)
+  file(GLOB arrow_library "${ANTISD_WHEELS}/pyarrow/libarrow.so.*")
+  file(GLOB parquet_library "${ANTISD_WHEELS}/pyarrow/libparquet.so.*")
+  if(NOT arrow_library OR NOT parquet_library)
+    message(FATAL_ERROR "Arrow is not in ${ANTISD_WHEELS}/pyarrow; run `make setup`, or configure "
+      "with -DANTISD_PARQUET=OFF")
+  endif()
+  add_library(arrow INTERFACE IMPORTED GLOBAL)
+  target_include_directories(arrow SYSTEM INTERFACE "${ANTISD_WHEELS}/pyarrow/include")
+  target_link_libraries(arrow INTERFACE "${parquet_library}" "${arrow_library}")
+  target_link_options(arrow INTERFACE "LINKER:-rpath,${ANTISD_WHEELS}/pyarrow")
+endif()

@@ -1,0 +1,35 @@
+# antisd_layer(NAME [USES layer...] [LINKS target...])
+# One directory below src/ is one static library antisd_NAME made of its *.cpp files, and one test
+# program NAME_test made of its *_test.cpp files. src/CMakeLists.txt lists the layers from the bottom
+# up; tools/check_includes.py holds every #include to that order.
+include(GoogleTest)
+
+function(antisd_layer name)
+  cmake_parse_arguments(LAYER "" "" "USES;LINKS" ${ARGN})
+  set(directory "${CMAKE_CURRENT_SOURCE_DIR}/${name}")
+  file(GLOB sources CONFIGURE_DEPENDS "${directory}/*.cpp")
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+
+  list(TRANSFORM LAYER_USES PREPEND antisd_)
+  add_library(antisd_${name} STATIC ${sources})
+  target_link_libraries(antisd_${name} PUBLIC antisd_compiler ${LAYER_USES} ${LAYER_LINKS})
+  if(name STREQUAL "core")
+    target_precompile_headers(antisd_core PRIVATE "${CMAKE_SOURCE_DIR}/src/core/precompiled.h")
+  elseif(NOT ANTISD_TENSOR_LINE)
+    target_precompile_headers(antisd_${name} REUSE_FROM antisd_core)
+  endif()
+
+  if(tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE antisd_${name} GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE
+      ANTISD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ANTISD_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    if(NOT ANTISD_TENSOR_LINE)
+      target_precompile_headers(${name}_test REUSE_FROM antisd_core)
+    endif()
+    gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}/
+      PROPERTIES TIMEOUT 300)
+  endif()
+endfunction()

@@ -1,0 +1,12 @@
+#include "core/check.h"
+
+#include <filesystem>
+
+namespace antisd {
+
+void fail_check(const char* file, int line, const std::string& text) {
+  throw CheckFailure(fmt::format("{}:{}: does not hold: {}",
+                                 std::filesystem::path(file).filename().string(), line, text));
+}
+
+}  // namespace antisd

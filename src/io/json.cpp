@@ -1,0 +1,75 @@
+#include "io/json.h"
+
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace antisd {
+namespace {
+
+// nlohmann's parser keeps no stack of its own, but its printer and ours recurse, and inserting into
+// an ordered object is linear in its keys. So both are bounded before a tree is built.
+void check_limits(std::string_view text, int max_keys, const std::string& where) {
+  std::array<int, kMaxJsonDepth + 1> keys{};
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == '"') {
+        in_string = false;
+      }
+      continue;
+    }
+    if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMaxJsonDepth) {
+        throw InputError(fmt::format("JSON nested deeper than {} levels", kMaxJsonDepth),
+                         {.where = where, .remedy = "flatten the value"});
+      }
+      keys[depth] = 0;
+    } else if ((c == '}' || c == ']') && depth > 0) {
+      --depth;
+    } else if (c == ':' && ++keys[depth] > max_keys) {
+      throw InputError(fmt::format("a JSON object with more than {} keys", max_keys),
+                       {.where = where, .remedy = "split it, or use a list"});
+    }
+  }
+}
+
+template <typename Value>
+Value parse_value(std::string_view text, int max_keys, const std::string& where) {
+  check_limits(text, max_keys, where);
+  try {
+    return Value::parse(text.begin(), text.end());
+  } catch (const nlohmann::json::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 5: ..." -> what follows the
+    // id
+    std::string detail = error.what();
+    if (const auto end = detail.find("] "); end != std::string::npos) detail.erase(0, end + 2);
+    throw InputError("not valid JSON: " + detail,
+                     {.where = where, .remedy = "write one JSON value in UTF-8"});
+  }
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& where) {
+  return parse_value<Json>(text, kMaxOrderedKeys, where);
+}
+
+SortedJson parse_sorted_json(std::string_view text, const std::string& where) {
+  return parse_value<SortedJson>(text, std::numeric_limits<int>::max(), where);
+}
+
+std::string to_json_line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace antisd

@@ -1,0 +1,26 @@
+// JSON text -> values, with limits that keep hostile input cheap and an error that says where.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace antisd {
+
+// Keeps the order of keys, as Python does: rows go out as they came in. A look-up is linear in the
+// number of keys; what has thousands of keys by nature (vocabularies, weight maps) uses SortedJson.
+using Json = nlohmann::ordered_json;
+using SortedJson = nlohmann::json;
+
+inline constexpr int kMaxJsonDepth = 200;
+inline constexpr int kMaxOrderedKeys = 10'000;  // per object
+
+// Throws InputError naming `where` (file or file:line) for anything but one JSON value in UTF-8.
+Json parse_json(std::string_view text, const std::string& where);
+SortedJson parse_sorted_json(std::string_view text, const std::string& where);
+
+// One line of JSON in UTF-8 without a line end; ill-formed bytes in strings become U+FFFD.
+std::string to_json_line(const Json& value);
+
+}  // namespace antisd
