@@ -1,0 +1,62 @@
+// Threads that stay up and share out loops and tasks.
+//
+//   ThreadPool pool(4);
+//   pool.parallel_for(rows.size(), [&](std::size_t i) { rows[i] = work(i); });
+//   std::future<int> answer = pool.submit([] { return 42; });
+//
+// parallel_for may be called from several threads and from inside a task: the caller works too, so
+// it never waits for a free thread. The first exception (of the lowest index that threw) is
+// rethrown in the caller once all running indices have ended; indices not yet begun are then
+// dropped.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace antisd {
+
+class ThreadPool {
+ public:
+  // 0 threads: everything runs in the caller.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();  // runs what was submitted, then joins
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return static_cast<int>(threads_.size()); }
+
+  void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
+
+  template <typename Task>
+  std::future<std::invoke_result_t<Task>> submit(Task task) {
+    auto packaged =
+        std::make_shared<std::packaged_task<std::invoke_result_t<Task>()>>(std::move(task));
+    auto future = packaged->get_future();
+    enqueue([packaged] { (*packaged)(); });
+    return future;
+  }
+
+ private:
+  void enqueue(std::function<void()> task);
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> tasks_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// What this process may use: the CPUs of its affinity mask, bounded by a cgroup's quota; at
+// least 1.
+int available_threads();
+
+}  // namespace antisd
