@@ -1,0 +1,142 @@
+#include "core/option_set.h"
+
+#include <gmock/gmock.h>
+
+#include "core/nearest.h"
+#include "core/testing.h"
+
+namespace antisd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+struct Sample {
+  bool shuffle = true;
+  std::int64_t group_size = 8;
+  double lr = 1e-6;
+  std::string name = "antisd";
+  std::vector<std::string> files;
+  std::vector<double> betas = {0.9, 0.95};
+  StringMap columns;
+  IntegerMap samples = {{"aime24", 32}};
+  ScalarMap chat;
+  OptionSet options;
+
+  Sample() {
+    options.add("data.shuffle", shuffle, "new order each epoch");
+    options.add("data.files", files, "what to read");
+    options.add("data.map", columns, "column names");
+    options.add("data.chat", chat, "template variables");
+    options.add("rollout.group_size", group_size, "responses per prompt").between(2, 4096);
+    options.add("method.name", name, "the method").one_of({"grpo", "antisd"});
+    options.add("method.gate.lr", lr, "learning rate").above(0);
+    options.add("optim.betas", betas, "moments").between(0, 1);
+    options.add("eval.n", samples, "samples").at_least(1);
+  }
+};
+
+TEST(OptionSet, ReadsEveryTypeFromToml) {
+  Sample s;
+  s.options.load_toml_text(R"(
+[data]
+shuffle = false
+files = ["a b.jsonl", "c"]
+map = {problem = "question"}
+chat = {enable_thinking = false, budget = 3, style = "x"}
+[rollout]
+group_size = 16
+[method]
+name = "grpo"
+[method.gate]
+lr = 1
+[optim]
+betas = [0.8, 0.9]
+[eval.n]
+aime25 = 4
+)",
+                           "run.toml");
+  EXPECT_FALSE(s.shuffle);
+  EXPECT_THAT(s.files, ElementsAre("a b.jsonl", "c"));
+  EXPECT_THAT(s.columns, ElementsAre(Pair("problem", "question")));
+  EXPECT_EQ(std::get<bool>(s.chat["enable_thinking"]), false);
+  EXPECT_EQ(std::get<std::int64_t>(s.chat["budget"]), 3);
+  EXPECT_EQ(s.group_size, 16);
+  EXPECT_EQ(s.name, "grpo");
+  EXPECT_EQ(s.lr, 1.0);
+  EXPECT_THAT(s.betas, ElementsAre(0.8, 0.9));
+  EXPECT_THAT(s.samples, ElementsAre(Pair("aime25", 4)));
+  EXPECT_TRUE(s.options.find("rollout.group_size")->was_set());
+}
+
+TEST(OptionSet, PrintedTomlReadsBackToTheSame) {
+  Sample first;
+  for (const char* line :
+       {"data.files=with \"quote\",and\\slash", "method.gate.lr=0.1", "rollout.group_size=3",
+        "data.chat.flag=true", "data.map.answer=reward_model.ground_truth", "eval.n.aime24=1"}) {
+    first.options.assign(line);
+  }
+  EXPECT_THAT(first.files, ElementsAre("with \"quote\"", "and\\slash"));
+  EXPECT_EQ(std::get<bool>(first.chat["flag"]), true);
+  EXPECT_EQ(first.columns["answer"], "reward_model.ground_truth");
+  for (const bool with_help : {false, true}) {
+    Sample second;
+    second.options.load_toml_text(first.options.to_toml(with_help), "printed");
+    EXPECT_EQ(second.options.to_toml(false), first.options.to_toml(false));
+    EXPECT_EQ(second.files, first.files);
+    EXPECT_EQ(second.lr, 0.1);
+  }
+}
+
+TEST(OptionSet, UnknownKeysNameTheNearestOne) {
+  Sample s;
+  EXPECT_THAT(error_of([&] { s.options.load_toml_text("[rollout]\n\ngrup_size = 4", "run.toml"); }),
+              AllOf(HasSubstr("run.toml:3: unknown key 'rollout.grup_size'"),
+                    HasSubstr("did you mean 'rollout.group_size'?")));
+  EXPECT_THAT(error_of([&] { s.options.assign("group_size=4"); }),
+              HasSubstr("did you mean 'rollout.group_size'?"));
+  EXPECT_THAT(error_of([&] { s.options.load_toml_text("[rollouts]\nx = 1", "run.toml"); }),
+              HasSubstr("run.toml:1: unknown key 'rollouts'"));
+  EXPECT_THAT(error_of([&] { s.options.assign("zzzzzzzzzzzz=4"); }), HasSubstr("lists every key"));
+}
+
+TEST(OptionSet, WrongValuesSayWhatIsAllowed) {
+  Sample s;
+  EXPECT_THAT(error_of([&] { s.options.assign("rollout.group_size=1"); }),
+              HasSubstr("out of range; allowed: 2 to 4096"));
+  EXPECT_THAT(error_of([&] { s.options.assign("rollout.group_size=1.5"); }),
+              HasSubstr("must be integer"));
+  EXPECT_THAT(error_of([&] { s.options.assign("rollout.group_size=many"); }),
+              HasSubstr("must be integer"));
+  EXPECT_THAT(error_of([&] { s.options.assign("method.gate.lr=0"); }), HasSubstr("above 0"));
+  EXPECT_THAT(error_of([&] { s.options.assign("method.gate.lr=nan"); }), HasSubstr("out of range"));
+  EXPECT_THAT(error_of([&] { s.options.assign("method.name=ppo"); }), HasSubstr("grpo | antisd"));
+  EXPECT_THAT(error_of([&] { s.options.assign("eval.n.aime24=0"); }), HasSubstr("at least 1"));
+  EXPECT_THAT(error_of([&] { s.options.assign("nonsense"); }), HasSubstr("key=value"));
+  EXPECT_THAT(error_of([&] { s.options.load_toml_text("[data]\nfiles = 3", "f"); }),
+              HasSubstr("f:2: data.files must be list of strings"));
+  EXPECT_THAT(error_of([&] { s.options.load_toml_text("a = \nb", "f"); }),
+              HasSubstr("f:1: not valid TOML"));
+  EXPECT_THAT(error_of([&] { s.options.load_toml("no/such.toml"); }), HasSubstr("no/such.toml"));
+}
+
+TEST(OptionSet, HelpAndMarkdownShowDefaultsAndRanges) {
+  Sample s;
+  s.options.assign("rollout.group_size=5");
+  EXPECT_THAT(s.options.to_help(), HasSubstr("responses per prompt [8; 2 to 4096]"));
+  EXPECT_THAT(s.options.to_markdown(),
+              HasSubstr("| `name` | `\"antisd\"` | string, grpo \\| antisd |"));
+}
+
+TEST(NearestName, CountsSwapsAsOne) {
+  EXPECT_EQ(edit_distance("steps", "stpes"), 1);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
+  EXPECT_EQ(edit_distance("", "abc"), 3);
+  EXPECT_EQ(nearest_name("totally-different", {"steps", "seed"}), "");
+}
+
+}  // namespace
+}  // namespace antisd
