@@ -1,0 +1,161 @@
+// Everything a run can be told, as plain structs with the paper's values as defaults. Each layer
+// takes its own section by const reference; only the command line fills them.
+//
+//   RunConfig config;
+//   config.options().load_toml("run.toml");
+//   config.options().assign("train.steps=100");
+//   config.validate();
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/option_set.h"
+
+namespace antisd {
+
+struct ModelConfig {
+  std::string path;
+  std::string dtype = "auto";
+  bool gradient_checkpointing = true;
+};
+
+struct DataConfig {
+  std::vector<std::string> train;
+  std::string template_name = "math";
+  ScalarMap chat_options;
+  StringMap map;
+  std::int64_t max_prompt_tokens = 2048;
+  bool shuffle = true;
+};
+
+struct RolloutConfig {
+  std::int64_t prompts_per_step = 32;
+  std::int64_t group_size = 8;                // G
+  std::int64_t max_sequence_tokens = 32'768;  // prompt + response
+  double temperature = 1.0;
+  double top_p = 1.0;
+  std::int64_t top_k = 0;
+};
+
+struct GateConfig {
+  std::string kind = "entropy";
+  std::string statistic = "median";
+  std::int64_t warmup_steps = 5;  // W
+  double close = 0.93;            // tau = close * H_warm
+  double reopen = 1.0;
+  double band_close = 0;  // 0: one-sided
+  double band_reopen = 1.0;
+};
+
+struct MethodConfig {
+  std::string name = "antisd";
+  std::string preset = "paper";
+  double lambda_max = 0.5;
+  std::string phi = "jsd";
+  std::string compose = "additive";
+  GateConfig gate;
+};
+
+struct ContextConfig {
+  std::string peer = "rollout";
+  std::int64_t max_solution_tokens = 3072;
+  StringMap templates;
+};
+
+struct LossConfig {
+  double clip_low = 0.2;
+  double clip_high = 0.2;
+  double dual_clip = 3;
+  double kl_coef = 0;
+  std::string aggregation = "token-mean";
+};
+
+struct RewardConfig {
+  std::string kind = "math";
+  std::string command;
+  double timeout_s = 10;
+  std::int64_t workers = 0;
+  std::string sandbox = "auto";
+};
+
+struct OptimConfig {
+  double lr = 1e-6;
+  std::vector<double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+  double grad_clip = 1.0;
+  std::int64_t warmup_steps = 0;
+  std::string schedule = "constant";
+};
+
+struct TrainConfig {
+  std::int64_t steps = 200;
+  std::int64_t seed = 0;
+  std::int64_t minibatches = 1;
+  std::int64_t epochs = 1;
+  std::int64_t micro_batch_tokens = 32'768;
+  std::string init_from;
+};
+
+struct EvalConfig {
+  std::vector<std::string> benches;
+  std::int64_t every = 10;
+  // Samples per problem: the paper's avg@32, avg@4 (MinervaMath) and avg@10 (code).
+  IntegerMap n = {{"aime24", 32},   {"aime25", 32}, {"aime26", 32},       {"hmmt_feb25", 32},
+                  {"minerva", 4},   {"math500", 4}, {"amc23", 32},        {"gsm8k", 1},
+                  {"mbppplus", 10}, {"lcb", 10},    {"humanevalplus", 10}};
+  std::vector<std::int64_t> k;
+  double temperature = 0.7;
+  double top_p = 0.95;
+  std::int64_t max_sequence_tokens = 32'768;
+};
+
+struct CheckpointConfig {
+  std::int64_t every = 10;
+  std::int64_t keep = 2;
+  std::string keep_best;
+};
+
+struct RecordConfig {
+  std::string dir = "runs/run";
+  std::int64_t rollouts_every = 0;
+  bool tensorboard = true;
+};
+
+class RunConfig {
+ public:
+  RunConfig();
+  RunConfig(const RunConfig&) = delete;  // the options point into this object
+  RunConfig& operator=(const RunConfig&) = delete;
+
+  OptionSet& options() { return options_; }
+  const OptionSet& options() const { return options_; }
+
+  // What no single key can tell: combinations that contradict each other. Throws InputError.
+  void validate() const;
+
+  ModelConfig model;
+  DataConfig data;
+  RolloutConfig rollout;
+  MethodConfig method;
+  ContextConfig context;
+  LossConfig loss;
+  RewardConfig reward;
+  OptimConfig optim;
+  TrainConfig train;
+  EvalConfig eval;
+  CheckpointConfig checkpoint;
+  RecordConfig record;
+
+ private:
+  void describe_data_and_model();
+  void describe_method();
+  void describe_training();
+  void describe_results();
+
+  OptionSet options_;
+};
+
+}  // namespace antisd
