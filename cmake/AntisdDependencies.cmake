@@ -35,7 +35,8 @@ if(ANTISD_TORCH)
   string(REGEX MATCH "__version__ = '([^']+)'" _ "${torch_version_text}")
   set(ANTISD_TORCH_VERSION "${CMAKE_MATCH_1}")
   add_library(torch INTERFACE IMPORTED GLOBAL)
-  target_include_directories(torch SYSTEM INTERFACE "${torch_root}/include")
+  # After the system's folders: the wheel carries an fmt of its own, of another version than ours.
+  target_compile_options(torch INTERFACE "SHELL:-idirafter ${torch_root}/include")
   target_link_libraries(torch INTERFACE
     "${torch_root}/lib/libtorch_cpu.so" "${torch_root}/lib/libc10.so")
   # libtorch_cpu needs libcudart and libcupti even without a GPU; they sit in a wheel of their own.

@@ -1,0 +1,24 @@
+// Which devices this build can compute on, for `doctor` and for --device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace antisd {
+
+struct DeviceInfo {
+  std::string name;         // "cuda:0"
+  std::string description;  // "NVIDIA H200, 139 GiB, compute 9.0"
+};
+
+struct TensorLibraryInfo {
+  std::string torch_version;     // of the library that is loaded, not of the headers
+  bool built_with_cuda = false;  // our kernels are in this binary
+  int threads = 1;               // of the tensor library
+  std::vector<DeviceInfo> gpus;  // empty where there is none or the driver does not answer
+  std::string gpu_problem;       // why there is none, in the driver's words
+};
+
+TensorLibraryInfo describe_tensor_library();
+
+}  // namespace antisd
