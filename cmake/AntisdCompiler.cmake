@@ -8,7 +8,8 @@ target_compile_options(antisd_compiler INTERFACE
 target_include_directories(antisd_compiler INTERFACE "${CMAKE_SOURCE_DIR}/src")
 
 # One setting for libraries and programs, so that they can share a precompiled header.
-add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
+add_compile_options(
+  $<$<COMPILE_LANGUAGE:CXX>:-fPIC> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>)
 
 if(ANTISD_SANITIZE)
   add_compile_options(-fsanitize=${ANTISD_SANITIZE} -fno-sanitize-recover=undefined -fno-omit-frame-pointer)

@@ -36,7 +36,8 @@ if(ANTISD_TORCH)
   set(ANTISD_TORCH_VERSION "${CMAKE_MATCH_1}")
   add_library(torch INTERFACE IMPORTED GLOBAL)
   # After the system's folders: the wheel carries an fmt of its own, of another version than ours.
-  target_compile_options(torch INTERFACE "SHELL:-idirafter ${torch_root}/include")
+  target_compile_options(torch INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-idirafter ${torch_root}/include>")
   target_link_libraries(torch INTERFACE
     "${torch_root}/lib/libtorch_cpu.so" "${torch_root}/lib/libc10.so")
   # libtorch_cpu needs libcudart and libcupti even without a GPU; they sit in a wheel of their own.
@@ -50,7 +51,7 @@ if(ANTISD_CUDA)
   endif()
   set(CMAKE_CUDA_ARCHITECTURES "90a" CACHE STRING "CUDA architectures, e.g. \"90a;80\"")
   enable_language(CUDA)
-  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD 17)  # CMake 3.25 knows no C++20 for nvcc 13
   find_package(CUDAToolkit REQUIRED)
   target_compile_definitions(antisd_compiler INTERFACE ANTISD_CUDA=1)
   target_link_libraries(torch INTERFACE
