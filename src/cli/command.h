@@ -1,0 +1,33 @@
+// A command of the program: its name, one line of help, and a function that adds its flags and returns what
+// to run once they are parsed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <vector>
+
+namespace antisd {
+
+struct Command {
+  const char* name;
+  const char* help;
+  // Called once, before parsing; the returned function runs the command and yields the exit status.
+  std::function<int()> (*add)(CLI::App& app);
+};
+
+// All commands, in the order of --help.
+const std::vector<Command>& all_commands();
+
+std::function<int()> add_tokenize(CLI::App& app);
+std::function<int()> add_detokenize(CLI::App& app);
+std::function<int()> add_render(CLI::App& app);
+std::function<int()> add_data(CLI::App& app);
+std::function<int()> add_config(CLI::App& app);
+std::function<int()> add_doctor(CLI::App& app);
+std::function<int()> add_version(CLI::App& app);
+
+// Parses, runs, and turns every error into one line on standard error. Returns the exit status: 0 done,
+// 1 failed while running, 2 bad usage, configuration or input.
+int run_command_line(int argc, const char* const* argv);
+
+}  // namespace antisd

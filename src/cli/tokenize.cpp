@@ -1,0 +1,69 @@
+// `tokenize` and `detokenize`.
+#include <fmt/format.h>
+
+#include <limits>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/rows.h"
+#include "core/error.h"
+#include "text/tokenizer.h"
+
+namespace antisd {
+namespace {
+
+struct TokenizeOptions {
+  std::string model;
+  bool special_tokens = false;  // add them, or leave them out
+  RowStreamOptions rows;
+};
+
+std::vector<TokenId> ids_of(const Json& row) {
+  const Json& field = required_field(row, "ids");
+  if (!field.is_array()) {
+    throw InputError(fmt::format("'ids' is {}", field.type_name()), {.remedy = "give a list of integers"});
+  }
+  std::vector<TokenId> ids;
+  ids.reserve(field.size());
+  for (const Json& id : field) {
+    if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<TokenId>::max()) {
+      throw InputError(fmt::format("'ids' holds {} at position {}", id.dump(), ids.size()),
+                       {.remedy = "ids are integers from 0 up"});
+    }
+    ids.push_back(id.get<TokenId>());
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::function<int()> add_tokenize(CLI::App& app) {
+  const auto options = std::make_shared<TokenizeOptions>();
+  app.add_option("MODEL", options->model, "Hugging Face model directory")->required();
+  add_row_stream_options(app, options->rows);
+  app.add_flag("--add-special-tokens", options->special_tokens,
+               "what the tokenizer puts around a text, e.g. a beginning-of-text token");
+  app.footer("Row in: {\"text\"}. Row out: {\"ids\"}.");
+  return [options] {
+    const Tokenizer tokenizer = Tokenizer::load(options->model);
+    return run_rows(options->rows, [&](const Json& row) -> Json {
+      return {{"ids", tokenizer.encode(required_string(row, "text"), options->special_tokens)}};
+    });
+  };
+}
+
+std::function<int()> add_detokenize(CLI::App& app) {
+  const auto options = std::make_shared<TokenizeOptions>();
+  app.add_option("MODEL", options->model, "Hugging Face model directory")->required();
+  add_row_stream_options(app, options->rows);
+  app.add_flag("--skip-special-tokens", options->special_tokens, "leave special tokens out of the text");
+  app.footer("Row in: {\"ids\"}. Row out: {\"text\"}.");
+  return [options] {
+    const Tokenizer tokenizer = Tokenizer::load(options->model);
+    return run_rows(options->rows, [&](const Json& row) -> Json {
+      return {{"text", tokenizer.decode(ids_of(row), options->special_tokens)}};
+    });
+  };
+}
+
+}  // namespace antisd

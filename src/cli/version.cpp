@@ -1,0 +1,19 @@
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "cli/build_info.h"
+#include "cli/command.h"
+
+namespace antisd {
+
+std::function<int()> add_version(CLI::App&) {
+  return [] {
+    std::cout << fmt::format(
+        "antisd {}\nrevision: {}\ncompiler: {}\nbuild: {}\ntorch: {}\ncuda: {}\n", kBuildInfo.version,
+        kBuildInfo.revision, kBuildInfo.compiler, kBuildInfo.build_type, kBuildInfo.torch, kBuildInfo.cuda);
+    return 0;
+  };
+}
+
+}  // namespace antisd
