@@ -39,7 +39,8 @@ class AtomicFile {
  private:
   void abandon() noexcept;
 
-  std::filesystem::path path_;
+  std::filesystem::path path_;       // as the caller names it
+  std::filesystem::path target_;     // the same with symbolic links followed
   std::filesystem::path temporary_;  // empty where the target is written directly
   int descriptor_ = -1;
   std::int64_t bytes_written_ = 0;
