@@ -13,8 +13,9 @@
 
 #include "cli/build_info.h"
 #include "cli/command.h"
+#include "core/error.h"
 #include "core/thread_pool.h"
-#include "io/parquet.h"
+#include "io/parquet_library.h"
 
 #ifdef ANTISD_TORCH
 #include "ops/device.h"
@@ -80,9 +81,12 @@ std::vector<Finding> examine_tensors() {
 }
 
 Finding examine_parquet() {
-  std::string problem;
-  if (parquet_available(&problem)) return {"parquet", true, "readable and writable", ""};
-  return {"parquet", false, problem, "run `make`, or convert files to JSONL elsewhere"};
+  try {
+    load_parquet_library("");
+    return {"parquet", true, "files can be read and written", ""};
+  } catch (const Error& error) {
+    return {"parquet", false, error.problem(), error.context().remedy};
+  }
 }
 
 Finding examine_interpreter() {

@@ -1,0 +1,52 @@
+// antisd-bench NAME [options] [--json]: one program for all benchmarks. Figures that depend on the machine
+// are printed beside a limit or a peer's figure from the same run.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "bench/data.h"
+#include "bench/tokenize.h"
+#include "core/error.h"
+
+namespace {
+
+struct Benchmark {
+  const char* name;
+  const char* help;
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+constexpr Benchmark kBenchmarks[] = {
+    {"tokenize", "encoding speed: MB/s and tokens/s over texts, and over 1 MB lines of one kind",
+     antisd::bench::run_tokenize},
+    {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},
+};
+
+int print_usage() {
+  fmt::print(stderr, "usage: antisd-bench NAME [options] [--json]\n");
+  for (const Benchmark& benchmark : kBenchmarks) {
+    fmt::print(stderr, "  {:<12} {}\n", benchmark.name, benchmark.help);
+  }
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return print_usage();
+  const std::vector<std::string> arguments(argv + 2, argv + argc);
+  try {
+    for (const Benchmark& benchmark : kBenchmarks) {
+      if (argv[1] == std::string(benchmark.name)) return benchmark.run(arguments);
+    }
+    return print_usage();
+  } catch (const antisd::Error& error) {
+    fmt::print(stderr, "antisd-bench: {}\n", error.message());
+    return error.exit_status();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "antisd-bench: {}\n", error.what());
+    return 1;
+  }
+}

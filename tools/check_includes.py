@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Holds every #include between the directories of src/ to the order of src/CMakeLists.txt.
+
+A layer may include itself and the layers that its antisd_layer(... USES ...) line names. Nothing below the
+tensor line may include torch, and nothing at all may include <torch/torch.h>, which takes 20 s to compile.
+"""
+import pathlib
+import re
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent / "src"
+TORCH = re.compile(r"^(ATen|c10|torch|caffe2)/")
+
+
+def read_layers():
+    """name -> (layers it may use, whether it is above the tensor line)"""
+    text = (SOURCE / "CMakeLists.txt").read_text()
+    line = text.index("tensor line")
+    layers = {}
+    for match in re.finditer(r"antisd_layer\((\w+)([^)]*)\)", text):
+        name, rest = match.groups()
+        uses = re.search(r"USES ([^\n]*?)(?: LINKS|$)", rest)
+        named = [word for word in (uses.group(1).split() if uses else []) if not word.startswith("$")]
+        if "${tensor_layers}" in rest:
+            named.append("ops")
+        for used in named:
+            if used not in layers:
+                sys.exit(f"src/CMakeLists.txt: layer {name} uses {used}, which is not below it")
+        layers[name] = (set(named), match.start() > line)
+    return layers
+
+
+def main():
+    layers = read_layers()
+    problems = []
+    for path in sorted(SOURCE.rglob("*")):
+        if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
+            continue
+        layer = path.relative_to(SOURCE).parts[0]
+        where = path.relative_to(SOURCE.parent)
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            if not match:
+                continue
+            quote, name = match.groups()
+            if name == "torch/torch.h":
+                problems.append(f"{where}:{number}: include ATen headers instead of <torch/torch.h>")
+            if layer not in layers:  # programs (main.cpp) and libraries of their own (parquet/)
+                continue
+            uses, above = layers[layer]
+            if TORCH.match(name) and not above:
+                problems.append(f"{where}:{number}: {layer} is below the tensor line and includes {name}")
+            target = name.split("/")[0]
+            if quote == '"' and target in layers and target != layer and target not in uses:
+                problems.append(f"{where}:{number}: {layer} may not include {target} ({name})")
+            if path.suffix in {".cu", ".cuh"} and re.match(r"(fmt|toml\+\+|nlohmann)/", name):
+                problems.append(f"{where}:{number}: nvcc rejects {name}")
+    print("\n".join(problems) if problems else f"includes: {len(layers)} layers, all point down")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
