@@ -1,0 +1,52 @@
+// Parquet files as rows of JSON, through a library of its own (libantisd_parquet.so, which carries
+// Arrow) that is loaded when the first Parquet file is opened; the rest of the program needs none.
+//
+//   ParquetReader reader("train.parquet");
+//   for (Json row; reader.next(row);) use(row["prompt"]);
+//
+// Strings and UTF-8 binary become strings; decimals their exact digits as a string; dates, times
+// and timestamps ISO 8601 strings; lists arrays; structs objects; maps objects where the keys are
+// strings or integers, else arrays of [key, value]. A missing value is null.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "io/json.h"
+
+namespace antisd {
+
+// Reads a batch of rows at a time; the memory it takes does not grow with the file.
+class ParquetReader {
+ public:
+  // InputError for a file that is missing, cut short or no Parquet, and where the library is not
+  // there.
+  explicit ParquetReader(const std::filesystem::path& path);
+  ~ParquetReader();
+  ParquetReader(ParquetReader&&) noexcept;
+  ParquetReader& operator=(ParquetReader&&) noexcept;
+
+  std::int64_t row_count() const;
+  // False at the end; InputError naming file, row and column for a value with no JSON form. The
+  // next call goes on with the row after it, unless the file itself is broken.
+  bool next(Json& row);
+  std::string where() const;  // "FILE:row N" of the last row, from 1
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Writes the rows that `next_row` yields until it returns false; the file appears whole or not at
+// all. The columns are the union of the rows' keys in order of appearance; a key that a row lacks
+// is null in it. Integers among numbers become numbers; any other mix of types in a column is an
+// InputError that names the column and two rows. Holds all rows in memory.
+void write_parquet(const std::filesystem::path& path, const std::function<bool(Json&)>& next_row);
+
+// By the name (.parquet, .pq) or by the first bytes of the file.
+bool is_parquet(const std::filesystem::path& path);
+
+}  // namespace antisd

@@ -1,0 +1,71 @@
+#include "io/system_error.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include "core/error.h"
+
+namespace antisd {
+
+std::string system_problem(int error) {
+  switch (error) {
+    case ENOENT:
+      return "there is no such file or folder";
+    case EACCES:
+    case EPERM:
+      return "permission denied";
+    case EISDIR:
+      return "it is a folder, not a file";
+    case ENOTDIR:
+      return "a part of the path is a file, not a folder";
+    case ENOSPC:
+      return "no space is left on the disk";
+    case EDQUOT:
+      return "the disk quota is used up";
+    case EFBIG:
+      return "the file would be larger than this system or user may write";
+    case EROFS:
+      return "the file system is read-only";
+    case 0:
+      return "the system gives no reason";
+    default:
+      return std::generic_category().message(error);
+  }
+}
+
+std::string system_remedy(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return "check the path";
+    case EACCES:
+    case EPERM:
+      return "change its permissions or choose another path";
+    case EISDIR:
+      return "name a file in it";
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space or choose another folder";
+    case EFBIG:
+      return "raise the limit (ulimit -f) or choose another folder";
+    case EROFS:
+      return "choose another folder";
+    case EMFILE:
+    case ENFILE:
+      return "raise the limit of open files (ulimit -n)";
+    default:
+      return "";
+  }
+}
+
+void throw_cannot_read(const std::filesystem::path& path, int error) {
+  throw InputError("cannot be read: " + system_problem(error),
+                   {.where = path.string(), .remedy = system_remedy(error)});
+}
+
+void throw_cannot_write(const std::filesystem::path& path, int error) {
+  throw RunError("cannot be written: " + system_problem(error),
+                 {.where = path.string(), .remedy = system_remedy(error)});
+}
+
+}  // namespace antisd

@@ -1,0 +1,16 @@
+// The system's refusals (errno) in words, with what a user can do about each.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace antisd {
+
+std::string system_problem(int error);  // "no space is left on the disk"
+std::string system_remedy(int error);   // "free some space or choose another folder"; may be empty
+
+// InputError for a file that is to be read, RunError for one that is to be written.
+[[noreturn]] void throw_cannot_read(const std::filesystem::path& path, int error);
+[[noreturn]] void throw_cannot_write(const std::filesystem::path& path, int error);
+
+}  // namespace antisd
