@@ -1,0 +1,14 @@
+// Finds and loads libantisd_parquet.so once, when it is first needed.
+#pragma once
+
+#include <string>
+
+#include "io/parquet_interface.h"
+
+namespace antisd {
+
+// It lies beside the running program; the environment variable ANTISD_PARQUET_LIBRARY can name
+// another file. InputError about `file`, the Parquet file in question, where there is none.
+const AntisdParquetLibrary& load_parquet_library(const std::string& file);
+
+}  // namespace antisd

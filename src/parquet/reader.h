@@ -1,0 +1,26 @@
+// A Parquet file as a sequence of rows; the reading half of parquet_interface.h.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <arrow/api.h>
+#include <parquet/arrow/reader.h>
+
+#include "io/parquet_interface.h"
+
+// Throws arrow's or parquet's exceptions; library.cpp turns them into text.
+struct AntisdParquetReader {
+ public:
+  explicit AntisdParquetReader(const std::string& path);
+
+  std::int64_t row_count() const { return row_count_; }
+  bool next_row(const AntisdValueSink& sink);
+
+ private:
+  std::unique_ptr<parquet::arrow::FileReader> file_;
+  std::unique_ptr<arrow::RecordBatchReader> batches_;
+  std::shared_ptr<arrow::RecordBatch> batch_;
+  std::int64_t row_in_batch_ = 0;
+  std::int64_t row_count_ = 0;
+};
