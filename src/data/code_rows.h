@@ -1,0 +1,41 @@
+// The raw rows of the known code data sets -> native rows {id, problem, solution?, tests, source}.
+// What a row is, its columns say:
+//
+//   HumanEval, HumanEval+ and others in that form   prompt, entry_point, canonical_solution, test
+//   EvalPlus's own files (HumanEval+, MBPP+)        the same with base_input, plus_input, atol
+//   MBPP, and its sanitized form                    text | prompt, code, test_list
+//   MBPP+ in MBPP's form                            prompt, code, test_list, test
+//   LiveCodeBench                                   question_content, public_test_cases
+//   LiveCodeBench statements                        problem, sample_tests, starter_code
+//   rllm / DeepCoder                                problem, tests ({inputs, outputs}, a list of
+//                                                   {input, output}, or {functional})
+//   AceCode                                         question, test_cases
+//
+// A test keeps its meaning: its inputs, expected outputs, tolerances and ways to compare. Three
+// things are worth knowing:
+// - EvalPlus's own files hold inputs without outputs. The test that is made from one runs the
+//   canonical solution beside the candidate and compares as EvalPlus does.
+// - Two slips of EvalPlus's files in the older forms are mended, since no program (HumanEval/32) or
+//   any program (Mbpp/737, 787, 794) passes otherwise.
+// - MBPP's challenge_test_list is left out, as in everyone's MBPP figures.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "io/json.h"
+
+namespace antisd {
+
+bool is_raw_code_row(const Json& row);
+
+// Nothing for a row that has no tests at all (statements alone). InputError naming `where` for a
+// row of unknown shape, with its columns, or one that its shape's rules do not fit. `source` and
+// `fallback_id` serve rows that have none.
+std::optional<Json> native_code_row(const Json& row, const std::string& where,
+                                    const std::string& source, const std::string& fallback_id);
+
+// The test code for a row of EvalPlus's own files (evalplus_rows.cpp). Inputs are JSON text.
+Json evalplus_tests(const Json& row, const std::string& where);
+
+}  // namespace antisd

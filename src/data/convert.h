@@ -1,0 +1,48 @@
+// Data sets from one form into another: JSONL, JSON arrays and Parquet by the files' endings; raw
+// rows of the known code data sets (data/code_rows.h) and verl's rows into native ones.
+//
+//   convert_data("HumanEvalPlus.jsonl", "humanevalplus.parquet");
+//   show_data("train.parquet", {.limit = 3}, [](const Json& row) { ... });
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "data/problem.h"
+
+namespace antisd {
+
+struct ConvertOptions {
+  enum class Rows {
+    kAuto,  // raw code rows and verl's rows become native; all others stay as they are
+    kCode,  // raw code rows become native; any other row is an error
+    kKeep,  // only the file format changes
+  };
+  Rows rows = Rows::kAuto;
+  bool force = false;  // replace an existing output
+  ColumnMap map;       // not empty: every row becomes a native one through it
+};
+
+struct ConvertResult {
+  std::int64_t rows_read = 0;
+  std::int64_t rows_written = 0;
+  std::int64_t without_tests = 0;  // code rows left out because they have none
+};
+
+// The output appears whole or not at all. InputError for an ending other than .jsonl, .parquet or
+// .pq, an output that is there already, or a row that cannot be converted.
+ConvertResult convert_data(const std::filesystem::path& input, const std::filesystem::path& output,
+                           const ConvertOptions& options = {});
+
+struct ShowOptions {
+  ColumnMap map;
+  std::int64_t limit = 0;  // 0: all rows
+};
+
+// Hands over the rows as the trainer sees them (to_row). Returns how many.
+std::int64_t show_data(const std::filesystem::path& input, const ShowOptions& options,
+                       const std::function<void(const Json&)>& emit);
+
+}  // namespace antisd

@@ -1,0 +1,145 @@
+#include <array>
+
+#include "core/error.h"
+#include "data/code_rows.h"
+
+namespace antisd {
+namespace {
+
+// How outputs are compared where equality is not what the problem asks for; EvalPlus keeps the same
+// lists in its evaluator, not in the data.
+constexpr std::array<std::string_view, 8> kSetTasks = {
+    "similar_elements", "find_char_long",     "common_in_nested_lists", "extract_singly",
+    "larg_nnum",        "intersection_array", "find_dissimilar",        "Diff"};
+constexpr std::array<std::string_view, 3> kTruthTasks = {"check_str", "text_match_three",
+                                                         "text_starta_endb"};
+
+constexpr std::string_view kEqual = R"(
+    def agree(actual, expected):
+        tolerance = atol
+        if tolerance == 0 and floats(expected):
+            tolerance = 1e-6
+        return actual == expected or (tolerance != 0 and near(actual, expected, tolerance))
+)";
+constexpr std::string_view kSameSet = R"(
+    def agree(actual, expected):
+        return set(actual) == set(expected)
+)";
+// A match object counts as true, None as false.
+constexpr std::string_view kSameTruth = R"(
+    def agree(actual, expected):
+        expected = expected if isinstance(expected, bool) else expected is not None
+        return (actual if isinstance(actual, bool) else actual is not None) == expected
+)";
+
+// JSON has lists alone. What a list of the inputs was in Python (tuple, set), which texts were
+// complex numbers and which keys were numbers, the literal arguments in the row's own assertions
+// say: values take the form of the examples at the same place.
+constexpr std::string_view kLikeExamples = R"(
+    def like(value, examples):
+        if isinstance(value, list):
+            forms = [e for e in examples if isinstance(e, (list, tuple, set, frozenset))]
+            if not forms:
+                return value
+            same = [list(e) for e in forms if isinstance(e, (list, tuple)) and len(e) == len(value)]
+            pool = [item for e in forms for item in e]
+            items = [like(item, [e[i] for e in same] if same else pool)
+                     for i, item in enumerate(value)]
+            return type(forms[0])(items)
+        if isinstance(value, dict):
+            forms = [e for e in examples if isinstance(e, dict)]
+            number = any(isinstance(key, int) for e in forms for key in e)
+            inner = [item for e in forms for item in e.values()]
+            return {int(key) if number else key: like(item, inner) for key, item in value.items()}
+        if isinstance(value, str) and any(isinstance(e, complex) for e in examples):
+            return complex(value)
+        return value
+
+    import ast
+    calls = []
+    for node in ast.walk(ast.parse(assertions)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name:
+            try:
+                calls.append([ast.literal_eval(argument) for argument in node.args])
+            except ValueError:
+                pass
+    inputs = [[like(value, [call[i] for call in calls if i < len(call)])
+               for i, value in enumerate(arguments)] for arguments in inputs]
+)";
+
+bool any_of(const auto& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// A JSON string without escapes beyond ASCII is a Python literal of the same text.
+std::string python_literal(const std::string& text) {
+  return to_json_line(Json(text));
+}
+
+const std::string& text_of(const Json& row, const char* name, const std::string& where) {
+  const auto found = row.find(name);
+  if (found != row.end() && found->is_string()) return found->get_ref<const std::string&>();
+  throw InputError(fmt::format("'{}' is no text", name),
+                   {.where = where, .remedy = "EvalPlus's own rows are read from JSONL files"});
+}
+
+std::string inputs_literal(const Json& row, const char* name, const std::string& where) {
+  // A row without further inputs has {} there.
+  const std::string& text = text_of(row, name, where);
+  return text == "{}" ? python_literal("[]") : python_literal(text);
+}
+
+}  // namespace
+
+Json evalplus_tests(const Json& row, const std::string& where) {
+  const std::string& name = text_of(row, "entry_point", where);
+  const bool mbpp = text_of(row, "task_id", where).starts_with("Mbpp/");
+  const auto atol = row.find("atol");
+  if (atol == row.end() || !atol->is_number()) {
+    throw InputError("'atol' is no number", {.where = where, .remedy = "fetch the file again"});
+  }
+  std::string code = "def check(candidate):\n    import copy, json\n";
+  code += fmt::format("    name = {}\n    atol = {}\n", python_literal(name), atol->dump());
+  code += fmt::format("    inputs = json.loads({}) + json.loads({})\n",
+                      inputs_literal(row, "base_input", where),
+                      inputs_literal(row, "plus_input", where));
+  code += fmt::format(
+      "    reference = {{}}\n    exec({}, reference)\n    reference = reference[name]\n",
+      python_literal(text_of(row, "prompt", where) + text_of(row, "canonical_solution", where)));
+  if (mbpp) {
+    code += fmt::format("    assertions = {}\n", python_literal(text_of(row, "assertion", where)));
+    code += kLikeExamples;
+  }
+  if (!mbpp && name == "find_zero") {
+    // Any root will do; the tolerance is on the polynomial's value.
+    code += R"(
+    for arguments in inputs:
+        root = candidate(*copy.deepcopy(arguments))
+        assert abs(sum(c * root ** i for i, c in enumerate(arguments[0]))) <= atol
+)";
+  } else {
+    code += R"(
+    def floats(value):
+        if isinstance(value, (list, tuple)):
+            return all(isinstance(item, float) for item in value)
+        return isinstance(value, float)
+
+    def near(actual, expected, tolerance):
+        if isinstance(expected, (list, tuple)):
+            return len(actual) == len(expected) and all(
+                near(a, e, tolerance) for a, e in zip(actual, expected))
+        return actual == expected or abs(actual - expected) <= tolerance + 1e-7 * abs(expected)
+)";
+    code += mbpp && any_of(kSetTasks, name)     ? kSameSet
+            : mbpp && any_of(kTruthTasks, name) ? kSameTruth
+                                                : kEqual;
+    code += R"(
+    for arguments in inputs:
+        expected = reference(*copy.deepcopy(arguments))
+        assert agree(candidate(*copy.deepcopy(arguments)), expected)
+)";
+  }
+  return {{"kind", "functional"}, {"code", code}, {"entry_point", name}};
+}
+
+}  // namespace antisd

@@ -1,0 +1,42 @@
+// Which problems of a benchmark are in the training data: the same after normalisation, or nearly,
+// by the share of the benchmark problem's word 5-grams that one training problem contains.
+//
+//   OverlapIndex index(benchmark_texts);
+//   for (const std::string& text : training_texts) index.add(text);
+//   index.best(3);  // {exact, row of the best match, containment} of benchmark problem 3
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace antisd {
+
+struct OverlapMatch {
+  std::int64_t row = -1;     // of the training problem, in the order of add(); -1: none
+  bool exact = false;        // equal after normalisation
+  double containment = 0.0;  // of the benchmark problem's 5-grams in that row; 1 where exact
+};
+
+class OverlapIndex {
+ public:
+  explicit OverlapIndex(const std::vector<std::string>& benchmark);
+
+  void add(const std::string& training);
+
+  std::size_t size() const { return best_.size(); }
+  // The first exact match, else the first with the highest containment.
+  const OverlapMatch& best(std::size_t problem) const { return best_[problem]; }
+
+ private:
+  std::int64_t rows_ = 0;
+  std::vector<OverlapMatch> best_;
+  std::vector<std::int32_t> gram_counts_;                             // per benchmark problem
+  std::unordered_map<std::string, std::vector<std::int32_t>> exact_;  // normalised text -> problems
+  std::unordered_map<std::uint64_t, std::vector<std::int32_t>> grams_;  // 5-gram -> problems
+  std::vector<std::int32_t> shared_;   // per benchmark problem, zero between calls of add()
+  std::vector<std::int32_t> touched_;  // those of shared_ that are not
+};
+
+}  // namespace antisd

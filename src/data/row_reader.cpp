@@ -1,0 +1,155 @@
+#include "data/row_reader.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "core/error.h"
+#include "io/atomic_file.h"
+
+namespace antisd {
+namespace {
+
+// Behind the JSON value that starts at `position`, or the end of the text where it does not close.
+// It need not be valid: whoever parses the result says what is wrong.
+std::size_t end_of_value(std::string_view text, std::size_t position) {
+  int depth = 0;
+  bool in_string = false;
+  for (; position < text.size(); ++position) {
+    const char c = text[position];
+    if (in_string) {
+      if (c == '\\') {
+        ++position;
+      } else if (c == '"') {
+        in_string = false;
+      }
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == '}') {
+      if (depth-- == 0) return position;
+    } else if (c == ',' && depth == 0) {
+      return position;
+    }
+  }
+  return text.size();
+}
+
+bool starts_with_array(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  char c = 0;
+  while (file.get(c)) {
+    // The three bytes of a byte-order mark count as blank here.
+    if (std::string_view(" \t\r\n\xEF\xBB\xBF").find(c) == std::string_view::npos) return c == '[';
+  }
+  return false;
+}
+
+// EvalPlus's own files say so in their first line; all their rows have the same columns.
+bool holds_evalplus_rows(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe is read only once
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  constexpr std::size_t kPeekBytes = 1 << 24;
+  for (char c; line.size() < kPeekBytes && file.get(c) && c != '\n';)
+    line += c;
+  return line.find("\"plus_input\":") != std::string::npos;
+}
+
+std::string quote_lines(std::string_view text) {
+  std::string quoted;
+  quoted.reserve(text.size() + text.size() / 4);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    quoted += quote_evalplus_inputs(text.substr(0, end));
+    quoted += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return quoted;
+}
+
+}  // namespace
+
+std::string quote_evalplus_inputs(std::string_view line) {
+  std::string quoted;
+  std::size_t position = line.find('{');
+  if (position == std::string_view::npos) return std::string(line);
+  quoted.append(line.substr(0, ++position));
+  while (position < line.size()) {
+    // One member: its key with the colon, then its value up to the comma or the closing brace.
+    const std::size_t open = line.find('"', position);
+    std::size_t close = open;
+    if (open != std::string_view::npos) {
+      close = line.find('"', open + 1);
+      while (close != std::string_view::npos && line[close - 1] == '\\') {
+        close = line.find('"', close + 1);
+      }
+    }
+    const std::size_t colon =
+        close == std::string_view::npos ? close : line.find_first_not_of(" \t", close + 1);
+    if (colon == std::string_view::npos || line[colon] != ':') break;
+    const std::size_t value = line.find_first_not_of(" \t", colon + 1);
+    if (value == std::string_view::npos) break;
+    const std::size_t end = end_of_value(line, value);
+    const std::string_view key = line.substr(open + 1, close - open - 1);
+    quoted.append(line.substr(position, value - position));
+    const std::string_view text = line.substr(value, end - value);
+    if ((key == "base_input" || key == "plus_input") && !text.starts_with('"')) {
+      quoted += to_json_line(Json(std::string(text)));
+    } else {
+      quoted.append(text);
+    }
+    position = end;
+    if (position < line.size() && line[position] == ',') {
+      quoted += ',';
+      ++position;
+    } else {
+      break;
+    }
+  }
+  if (position < line.size()) quoted.append(line.substr(position));
+  return quoted;
+}
+
+RowReader::RowReader(const std::filesystem::path& path) : path_(path), stem_(path.stem().string()) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored) && is_parquet(path)) {
+    parquet_.emplace(path);
+  } else if (path.extension() == ".json" && starts_with_array(path)) {
+    array_ = parse_json(read_file(path), path.string());
+  } else if (holds_evalplus_rows(path)) {
+    text_ = std::make_unique<std::istringstream>(quote_lines(read_file(path)));
+    jsonl_ = std::make_unique<JsonlReader>(*text_, path.string());
+  } else {
+    jsonl_ = std::make_unique<JsonlReader>(path);
+  }
+}
+
+bool RowReader::next(Json& row) {
+  if (parquet_) {
+    if (!parquet_->next(row)) return false;
+    ++row_;
+    return true;
+  }
+  if (jsonl_) {
+    if (!jsonl_->next(row)) return false;
+    ++row_;
+    return true;
+  }
+  if (row_ == static_cast<std::int64_t>(array_.size())) return false;
+  row = std::move(array_[static_cast<std::size_t>(row_++)]);
+  if (!row.is_object()) {
+    throw InputError(fmt::format("a JSON {} where an object is expected", row.type_name()),
+                     {.where = where(), .remedy = "write an array of objects"});
+  }
+  return true;
+}
+
+std::string RowReader::where() const {
+  if (parquet_) return parquet_->where();
+  if (jsonl_) return jsonl_->where();
+  return fmt::format("{}:row {}", path_.string(), row_);
+}
+
+}  // namespace antisd

@@ -1,0 +1,48 @@
+// Rows of a data set whatever the file: JSONL, one JSON array of objects (.json), Parquet.
+//
+//   RowReader reader("train.parquet");
+//   for (Json row; reader.next(row);) use(row, reader.where());
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "io/json.h"
+#include "io/jsonl.h"
+#include "io/parquet.h"
+
+namespace antisd {
+
+class RowReader {
+ public:
+  // InputError for a file that is missing or is none of the three. A .json file that does not open
+  // with '[' is read as JSONL, which is what many of that name are.
+  explicit RowReader(const std::filesystem::path& path);
+
+  // False at the end; InputError with where() for a row that is no object.
+  bool next(Json& row);
+  std::string where() const;                 // "FILE:LINE" or "FILE:row N" of the last row
+  std::int64_t row() const { return row_; }  // of the last row, from 1, blank lines not counted
+  const std::string& stem() const { return stem_; }  // the file's name without folder and ending
+
+ private:
+  std::filesystem::path path_;
+  std::string stem_;
+  std::int64_t row_ = 0;
+  Json array_;  // of a .json file; null otherwise
+  std::optional<ParquetReader> parquet_;
+  std::unique_ptr<std::istream> text_;  // borrowed by jsonl_ where the text had to be changed
+  std::unique_ptr<JsonlReader> jsonl_;
+};
+
+// JSON text in which the values of the members `base_input` and `plus_input` of the outermost
+// object are replaced by strings that hold their text. EvalPlus writes whole numbers of any size
+// and Infinity there, which Python's json reads and a JSON value of ours cannot hold.
+std::string quote_evalplus_inputs(std::string_view line);
+
+}  // namespace antisd
