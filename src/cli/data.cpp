@@ -1,0 +1,130 @@
+// `data show|check|convert`.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "cli/command.h"
+#include "core/error.h"
+#include "data/checks.h"
+#include "data/convert.h"
+#include "io/jsonl.h"
+#include "text/tokenizer.h"
+
+namespace antisd {
+namespace {
+
+struct DataCommandOptions {
+  std::vector<std::string> files;
+  std::string input, output = "-";
+  std::vector<std::string> assignments;  // of the column map
+  std::int64_t limit = 0;
+  std::vector<std::string> against;
+  std::string model;  // its tokenizer counts prompt tokens
+  std::int64_t max_prompt_tokens = 2048;
+  bool json = false;
+  bool force = false;
+  std::string rows = "auto";
+};
+
+ColumnMap column_map(const std::vector<std::string>& assignments) {
+  ColumnMap map;
+  for (const std::string& assignment : assignments) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw InputError("not of the form ours=theirs",
+                       {.where = fmt::format("--map {}", assignment), .remedy = "e.g. --map problem=question"});
+    }
+    map[assignment.substr(0, equals)] = assignment.substr(equals + 1);
+  }
+  return map;
+}
+
+void add_map_option(CLI::App& app, DataCommandOptions& options) {
+  app.add_option("--map", options.assignments,
+                 "our column=theirs, dots step into objects: --map answer=reward_model.target");
+}
+
+int show(const DataCommandOptions& options) {
+  JsonlWriter writer(std::cout, "standard output");
+  for (const std::string& file : options.files) {
+    show_data(file, {.map = column_map(options.assignments), .limit = options.limit},
+              [&](const Json& row) { writer.write(row); });
+  }
+  writer.flush();
+  return 0;
+}
+
+int check(const DataCommandOptions& options) {
+  CheckOptions check_options{.map = column_map(options.assignments), .against = options.against};
+  std::optional<Tokenizer> tokenizer;
+  if (!options.model.empty()) {
+    tokenizer = Tokenizer::load(options.model);
+    check_options.max_prompt_tokens = options.max_prompt_tokens;
+    check_options.count_tokens = [&](const Problem& problem) {
+      return static_cast<std::int64_t>(tokenizer->encode(prompt_text(problem)).size());
+    };
+  }
+  const DataReport report = check_data(options.files, check_options);
+  std::cout << (options.json ? to_json_line(report.to_json()) + "\n" : report.text());
+  return 0;
+}
+
+int convert(const DataCommandOptions& options) {
+  using Rows = ConvertOptions::Rows;
+  const ConvertResult result = convert_data(
+      options.input, options.output,
+      {.rows = options.rows == "code" ? Rows::kCode : options.rows == "keep" ? Rows::kKeep : Rows::kAuto,
+       .force = options.force,
+       .map = column_map(options.assignments)});
+  std::string note;
+  if (result.without_tests > 0) note = fmt::format(" ({} left out: no tests)", result.without_tests);
+  std::cerr << fmt::format("{}: {} of {} rows{}\n", options.output, result.rows_written, result.rows_read, note);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> add_data(CLI::App& app) {
+  const auto options = std::make_shared<DataCommandOptions>();
+  app.require_subcommand(1);
+
+  CLI::App* show_app = app.add_subcommand("show", "rows as the trainer sees them, as JSONL");
+  show_app->add_option("FILE", options->files, "JSONL, JSON array or Parquet")->required();
+  show_app->add_option("--limit", options->limit, "rows of each file; 0 is all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  add_map_option(*show_app, *options);
+
+  CLI::App* check_app = app.add_subcommand(
+      "check", "duplicates, empty answers, over-long prompts, overlap with benchmarks");
+  check_app->add_option("FILE", options->files, "JSONL, JSON array or Parquet")->required();
+  check_app->add_option("--against", options->against, "benchmark files whose problems should not be here");
+  check_app->add_option("--model", options->model, "count prompt tokens with this model's tokenizer");
+  check_app->add_option("--max-prompt-tokens", options->max_prompt_tokens, "with --model: what is too long")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  check_app->add_flag("--json", options->json, "the report as one JSON object");
+  add_map_option(*check_app, *options);
+
+  CLI::App* convert_app =
+      app.add_subcommand("convert", "JSONL, JSON and Parquet into each other; raw code rows into native ones");
+  convert_app->add_option("IN", options->input, "JSONL, JSON array or Parquet")->required();
+  convert_app->add_option("OUT,-o,--output", options->output, "a .jsonl or .parquet file; - is JSONL on standard output")
+      ->capture_default_str();
+  convert_app->add_flag("--force", options->force, "replace OUT where it exists");
+  convert_app
+      ->add_option("--rows", options->rows,
+                   "auto: known code rows and verl's become native; code: all must be code rows; keep: as they are")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "code", "keep"}));
+  add_map_option(*convert_app, *options);
+
+  return [options, show_app, check_app] {
+    if (show_app->parsed()) return show(*options);
+    if (check_app->parsed()) return check(*options);
+    return convert(*options);
+  };
+}
+
+}  // namespace antisd
