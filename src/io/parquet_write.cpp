@@ -1,5 +1,7 @@
 #include <array>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "core/utf8.h"
 #include "io/atomic_file.h"

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/json.h"

@@ -3,6 +3,8 @@
 #include <limits>
 #include <unordered_set>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "io/json.h"
 #include "io/safetensors.h"

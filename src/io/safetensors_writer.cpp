@@ -4,6 +4,8 @@
 #include <tuple>
 #include <unordered_set>
 
+#include <fmt/format.h>
+
 #include "core/check.h"
 #include "core/utf8.h"
 #include "io/json.h"

@@ -1,5 +1,6 @@
 #include "io/safetensors_writer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "core/check.h"
