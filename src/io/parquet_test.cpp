@@ -210,6 +210,20 @@ TEST(WriteParquet, WritesNoRowsAndManyRows) {
   EXPECT_EQ(seen, 150'000);
 }
 
+TEST(WriteParquet, BoundsTheDepth) {
+  NEEDS_PARQUET();
+  TemporaryFolder folder;
+  const auto path = folder / "x.parquet";
+  const auto nested = [](int lists) {
+    return parse_json("{\"a\":" + std::string(lists, '[') + "1" + std::string(lists, ']') + "}",
+                      "");
+  };
+  write_rows(path, {nested(29)});
+  EXPECT_EQ(read_rows(path), std::vector<Json>{nested(29)});
+  EXPECT_THAT(error_of([&] { write_rows(path, {nested(30)}); }),
+              HasSubstr("row 1 is nested deeper than 30 levels"));
+}
+
 TEST(WriteParquet, ReportsAFullDisk) {
   NEEDS_PARQUET();
   EXPECT_THROW(write_rows("/dev/full", {{{"a", 1}}}), RunError);
