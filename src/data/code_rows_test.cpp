@@ -28,7 +28,7 @@ Json native(const std::string& text) {
 }
 
 bool python_is_here() {
-  return std::system("python3 -c pass >/dev/null 2>&1") == 0;
+  return std::system("python3 -IS -c pass >/dev/null 2>&1") == 0;
 }
 
 // Runs the response and then its tests in one Python module, as `tests` of `grade code` is defined.
@@ -43,7 +43,7 @@ bool passes(const Json& tests, const std::string& response) {
   if (functional) program += "check(the_candidate)\n";
   std::ofstream(folder / "program.py") << program;
   const std::string command =
-      "timeout 20 python3 " + (folder / "program.py").string() + " >/dev/null 2>&1";
+      "timeout 20 python3 -IS " + (folder / "program.py").string() + " >/dev/null 2>&1";
   return std::system(command.c_str()) == 0;
 }
 
@@ -194,11 +194,12 @@ TEST(CodeRows, LiveCodeBench) {
 }
 
 TEST(CodeRows, StatementsRllmAndAceCode) {
-  const char* const statement =
-      R"j({"id": "s", "problem": "P", "starter_code": "", "sample_tests": %s, "source": "own"})j";
-  std::string empty = statement, full = statement;
-  empty.replace(empty.find("%s"), 2, "[]");
-  full.replace(full.find("%s"), 2, R"([{"input": "1\r\n", "output": "2"}])");
+  const auto statement = [](const std::string& tests) {
+    return R"({"id": "s", "problem": "P", "starter_code": "", "source": "own", "sample_tests": )" +
+           tests + "}";
+  };
+  const std::string empty = statement("[]");
+  const std::string full = statement(R"([{"input": "1\r\n", "output": "2"}])");
   EXPECT_EQ(native_code_row(row_of(empty), "f:1", "stem", "x"), std::nullopt);
   EXPECT_EQ(native(full)["tests"]["cases"][0]["input"], "1\r\n");
   EXPECT_EQ(native(full)["source"], "own");
@@ -248,6 +249,63 @@ TEST(CodeRows, UnknownShapesNameTheirColumns) {
        R"({"problem": "p", "sample_tests": 3, "starter_code": ""})",
        R"({"task_id": "x", "prompt": "p", "entry_point": "f", "canonical_solution": "", "base_input": "a", "plus_input": 1, "atol": "x"})"}) {
     EXPECT_THAT(error_of([&] { native(bad); }), HasSubstr("f:1: ")) << bad;
+  }
+}
+
+// Any value may be of any type: whatever comes out is a row, none, or an Error that says where.
+TEST(CodeRows, AnyTypeAnywhere) {
+  const std::vector<Json> values = {nullptr,
+                                    true,
+                                    -1,
+                                    1.5,
+                                    "",
+                                    "[",
+                                    "[{}]",
+                                    "{}",
+                                    Json::array(),
+                                    Json::object(),
+                                    {1, "x"},
+                                    {{"kind", "x"}},
+                                    {Json::object()}};
+  const std::vector<std::string> rows = {
+      R"({"task_id": "Mbpp/1", "prompt": "p", "entry_point": "f", "canonical_solution": "s", "test": "t"})",
+      R"({"task_id": "Mbpp/1", "prompt": "p", "entry_point": "f", "canonical_solution": "s", "base_input": "[]", "plus_input": "[]", "atol": 0, "assertion": ""})",
+      R"({"task_id": 1, "prompt": "p", "code": "c", "test_imports": [""], "test_list": ["t"], "test_setup_code": "", "test": "t"})",
+      R"({"question_content": "q", "question_id": "1", "starter_code": "s", "public_test_cases": "[{\"input\": \"\", \"output\": \"\", \"testtype\": \"functional\"}]", "metadata": "{\"func_name\": \"f\"}"})",
+      R"({"id": "1", "problem": "p", "sample_tests": [{"input": "i", "output": "o"}], "starter_code": "s", "source": "x"})",
+      R"({"problem": "p", "solutions": "s", "tests": {"inputs": ["1"], "outputs": ["1"]}})",
+      R"j({"problem": "p", "tests": {"functional": "\ncheck(f)"}})j",
+      R"({"question": "q", "test_cases": ["t"]})",
+      R"({"id": "1", "problem": "p", "answer": "a", "solution": "s", "source": "x", "tests": {"kind": "stdio", "cases": [{"input": "", "output": ""}]}})",
+      R"({"data_source": "d", "prompt": [{"role": "user", "content": "c"}], "reward_model": {"ground_truth": {"target": "t", "solution": "s"}}, "extra_info": {"index": 1}})"};
+  const ProblemParser parser({}, false);
+  const auto try_row = [&](const Json& row) {
+    const auto careful = [&](auto&& action) {
+      try {
+        action();
+      } catch (const InputError& error) {
+        EXPECT_THAT(error.message(), HasSubstr("f:1")) << to_json_line(row);
+      }
+    };
+    careful([&] { native_code_row(row, "f:1", "s", "s-1"); });
+    careful([&] {
+      Json copy = row;
+      to_row(parser.parse(copy, "f:1", "s", 1));
+    });
+  };
+  for (const std::string& text : rows) {
+    const Json row = parse_json(text, "row");
+    try_row(row);
+    const Json flat = row.flatten();  // JSON pointers of all leaves; parents are tried below
+    for (const auto& [leaf, ignored] : flat.items()) {
+      for (Json::json_pointer place(leaf); !place.empty(); place.pop_back()) {
+        for (const Json& value : values) {
+          Json changed = row;
+          changed[place] = value;
+          try_row(changed);
+        }
+      }
+    }
   }
 }
 
