@@ -4,6 +4,8 @@
 #include <istream>
 #include <ostream>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "io/system_error.h"
 

@@ -1,5 +1,7 @@
 #include <array>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "core/utf8.h"
 #include "io/atomic_file.h"
@@ -13,6 +15,9 @@ bool is_exact_in_double(std::int64_t value) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 53;
   return value >= -kLimit && value <= kLimit;
 }
+
+// Arrow reads schemas of at most 100 levels, and a list takes up to three of them.
+constexpr int kMaxColumnDepth = 30;
 
 enum class Kind { kNull, kBoolean, kInteger, kNumber, kString, kList, kStruct };
 
@@ -45,7 +50,7 @@ class SchemaInference {
 
   void add_row(const Json& row) {
     ++row_;
-    merge(row, root_, "");
+    merge(row, root_, "", 0);
   }
 
   // Parquet has no struct without fields, and rows without columns would leave no trace.
@@ -77,10 +82,13 @@ class SchemaInference {
     }
   }
 
-  void merge(const Json& value, ColumnType& type, const std::string& column) {
+  void merge(const Json& value, ColumnType& type, const std::string& column, int depth) {
     const Kind kind = kind_of(value, column);
     if (kind == Kind::kNull) return;
     merge_kind(kind, type, column);
+    if (depth > kMaxColumnDepth) {
+      fail(column, fmt::format("row {} is nested deeper than {} levels", row_, kMaxColumnDepth));
+    }
     if (kind == Kind::kString && find_invalid_utf8(value.get_ref<const std::string&>())) {
       fail(column, fmt::format("row {} has bytes that are not UTF-8 text", row_));
     }
@@ -91,10 +99,10 @@ class SchemaInference {
     if (kind == Kind::kList) {
       if (type.element == nullptr) type.element = std::make_unique<ColumnType>();
       for (const Json& element : value)
-        merge(element, *type.element, column + "[]");
+        merge(element, *type.element, column + "[]", depth + 1);
     } else if (kind == Kind::kStruct) {
       for (const auto& [key, child] : value.items())
-        merge(child, type.field(key), column.empty() ? key : column + "." + key);
+        merge(child, type.field(key), column.empty() ? key : column + "." + key, depth + 1);
     }
   }
 
