@@ -1,15 +1,15 @@
 // `doctor`: one line for each thing that the machine has or lacks.
-#include <fmt/format.h>
-#include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/build_info.h"
 #include "cli/command.h"
@@ -38,7 +38,8 @@ std::string find_program(const std::string& name) {
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
     const fs::path candidate = fs::path(folder) / name;
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate.string();
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate))
+      return candidate.string();
   }
   return "";
 }
@@ -54,7 +55,8 @@ Finding examine_cpu() {
   }
   const double gib = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                      static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30);
-  return {"cpu", true, fmt::format("{}, {} threads for us, {:.0f} GiB memory", model, available_threads(), gib),
+  return {"cpu", true,
+          fmt::format("{}, {} threads for us, {:.0f} GiB memory", model, available_threads(), gib),
           ""};
 }
 
@@ -62,15 +64,18 @@ std::vector<Finding> examine_tensors() {
 #ifdef ANTISD_TORCH
   const TensorLibraryInfo info = describe_tensor_library();
   std::vector<Finding> findings = {
-      {"torch", true, fmt::format("libtorch {}, {} threads", info.torch_version, info.threads), ""}};
-  for (const DeviceInfo& gpu : info.gpus) findings.push_back({gpu.name, true, gpu.description, ""});
+      {"torch", true, fmt::format("libtorch {}, {} threads", info.torch_version, info.threads),
+       ""}};
+  for (const DeviceInfo& gpu : info.gpus)
+    findings.push_back({gpu.name, true, gpu.description, ""});
   if (!info.gpus.empty()) return findings;
   const bool has_card = fs::exists("/dev/nvidiactl");
   if (info.built_with_cuda) {
     findings.push_back({"gpu", false, "none usable: " + info.gpu_problem,
                         has_card ? "update the NVIDIA driver" : "everything runs on the CPU"});
   } else {
-    findings.push_back({"gpu", false, has_card ? "there is one, but this binary has no CUDA" : "none",
+    findings.push_back({"gpu", false,
+                        has_card ? "there is one, but this binary has no CUDA" : "none",
                         has_card ? "build with `make CUDA=1`" : "everything runs on the CPU"});
   }
   return findings;
@@ -92,7 +97,8 @@ Finding examine_parquet() {
 Finding examine_interpreter() {
   const std::string python = find_program("python3");
   if (python.empty()) {
-    return {"python3", false, "not found", "code rewards need it: apt-get install python3 python3-numpy"};
+    return {"python3", false, "not found",
+            "code rewards need it: apt-get install python3 python3-numpy"};
   }
   return {"python3", true, python + " (runs graded code)", ""};
 }
@@ -102,7 +108,8 @@ bool can_unshare(int flags) {
   const pid_t child = fork();
   if (child == 0) _exit(syscall(SYS_unshare, flags) == 0 ? 0 : 1);
   int status = 1;
-  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
 }
 
 Finding examine_sandbox() {
@@ -129,8 +136,10 @@ Finding examine_mpi() {
 
 Finding examine_disk() {
   struct statvfs disk {};
-  if (statvfs(".", &disk) != 0) return {"disk", false, "cannot be read", "check the working directory"};
-  const double gib = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize) / (1 << 30);
+  if (statvfs(".", &disk) != 0)
+    return {"disk", false, "cannot be read", "check the working directory"};
+  const double gib =
+      static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize) / (1 << 30);
   return {"disk", gib >= 5, fmt::format("{:.0f} GiB free here", gib),
           "checkpoints of an 8B model take about 100 GiB each"};
 }
@@ -142,7 +151,8 @@ std::function<int()> add_doctor(CLI::App&) {
     std::vector<Finding> findings = {
         {"antisd", true, fmt::format("{} ({})", kBuildInfo.version, kBuildInfo.revision), ""},
         examine_cpu()};
-    for (Finding& finding : examine_tensors()) findings.push_back(std::move(finding));
+    for (Finding& finding : examine_tensors())
+      findings.push_back(std::move(finding));
     for (const auto examine :
          {examine_parquet, examine_interpreter, examine_sandbox, examine_mpi, examine_disk}) {
       findings.push_back(examine());

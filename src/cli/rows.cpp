@@ -1,9 +1,9 @@
 #include "cli/rows.h"
 
-#include <fmt/format.h>
-
 #include <iostream>
 #include <memory>
+
+#include <fmt/format.h>
 
 #include "core/error.h"
 #include "io/jsonl.h"
@@ -24,7 +24,8 @@ Json with_id(const Json& row, Json result) {
 void add_row_stream_options(CLI::App& app, RowStreamOptions& options) {
   app.add_option("FILE", options.file, "JSONL file, one object a line; - is standard input")
       ->capture_default_str();
-  app.add_flag("--keep-going", options.keep_going, "a bad row becomes {\"id\",\"error\"} instead of the end");
+  app.add_flag("--keep-going", options.keep_going,
+               "a bad row becomes {\"id\",\"error\"} instead of the end");
 }
 
 int run_rows(const RowStreamOptions& options, const std::function<Json(const Json& row)>& work) {
@@ -45,7 +46,8 @@ int run_rows(const RowStreamOptions& options, const std::function<Json(const Jso
         if (message.starts_with(where)) throw;
         throw InputError(message, {.where = where});
       }
-      writer.write(with_id(row.is_object() ? row : Json::object(), {{"error", std::move(message)}}));
+      writer.write(
+          with_id(row.is_object() ? row : Json::object(), {{"error", std::move(message)}}));
     }
     // Whoever feeds rows by hand or through a pipe waits for each answer.
     if (from_stdin) writer.flush();
@@ -58,16 +60,19 @@ const Json& required_field(const Json& row, const std::string& name) {
   const auto field = row.find(name);
   if (field != row.end()) return *field;
   std::vector<std::string> present;
-  for (const auto& [key, _] : row.items()) present.push_back("'" + key + "'");
-  throw InputError(fmt::format("the row has no '{}'", name),
-                   {.remedy = present.empty() ? "the row is empty"
-                                              : fmt::format("it has {}", fmt::join(present, ", "))});
+  for (const auto& [key, _] : row.items())
+    present.push_back("'" + key + "'");
+  throw InputError(
+      fmt::format("the row has no '{}'", name),
+      {.remedy = present.empty() ? "the row is empty"
+                                 : fmt::format("it has {}", fmt::join(present, ", "))});
 }
 
 const std::string& required_string(const Json& row, const std::string& name) {
   const Json& field = required_field(row, name);
   if (!field.is_string()) {
-    throw InputError(fmt::format("'{}' is {}", name, field.type_name()), {.remedy = "give a string"});
+    throw InputError(fmt::format("'{}' is {}", name, field.type_name()),
+                     {.remedy = "give a string"});
   }
   return field.get_ref<const std::string&>();
 }
