@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/testing.h"
+#include "core/utf8.h"
 #include "data/row_reader.h"
 #include "io/atomic_file.h"
 
@@ -139,6 +140,10 @@ TEST_F(PromptSetTest, ErrorsNamePlaceColumnsAndRemedy) {
   EXPECT_THAT(error_of([] { PromptSet::load({}); }), HasSubstr("no data files"));
   EXPECT_THAT(error_of([] { PromptSet::load({.files = {"/nowhere/x.jsonl"}}); }),
               HasSubstr("/nowhere/x.jsonl"));
+  EXPECT_EQ(find_invalid_utf8(
+                error("{\"x" + std::string(40, 'x') +
+                      "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\": 1}")),
+            std::nullopt);
   // A long list of columns is cut.
   Json wide;
   for (int i = 0; i < 100; ++i)
