@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -24,18 +25,18 @@ enum class Kind { kNull, kBoolean, kInteger, kNumber, kString, kList, kStruct };
 // What a column's values have in common so far.
 struct ColumnType {
   Kind kind = Kind::kNull;
-  std::int64_t row = 0;         // that fixed the kind, from 1, for messages
-  bool exact_in_double = true;  // of integers: whether all could be numbers as well
-  std::vector<std::pair<std::string, ColumnType>> fields;  // of a struct
-  std::unique_ptr<ColumnType> element;                     // of a list
+  std::int64_t row = 0;                   // that fixed the kind, from 1, for messages
+  bool exact_in_double = true;            // of integers: whether all could be numbers as well
+  std::string name{};                     // in the struct that holds it
+  std::vector<ColumnType> fields{};       // of a struct
+  std::unique_ptr<ColumnType> element{};  // of a list
 
-  ColumnType& field(const std::string& name);
+  ColumnType& field(const std::string& key);
 };
 
-ColumnType& ColumnType::field(const std::string& name) {
-  for (auto& [known, type] : fields)
-    if (known == name) return type;
-  return fields.emplace_back(name, ColumnType{}).second;
+ColumnType& ColumnType::field(const std::string& key) {
+  const auto known = std::ranges::find(fields, key, &ColumnType::name);
+  return known != fields.end() ? *known : fields.emplace_back(ColumnType{.name = key});
 }
 
 const char* name_of(Kind kind) {
@@ -128,8 +129,8 @@ class SchemaInference {
                        {.where = file_, .remedy = "write them as JSONL"});
     }
     if (type.fields.empty()) fail(column, "an object that is empty in every row");
-    for (const auto& [key, child] : type.fields)
-      check_structs(child, column.empty() ? key : column + "." + key);
+    for (const ColumnType& field : type.fields)
+      check_structs(field, column.empty() ? field.name : column + "." + field.name);
   }
 
   [[noreturn]] void fail_inexact(const std::string& column) const {
@@ -167,9 +168,9 @@ void send(const Json* value, const ColumnType& type, const AntisdValueSink& sink
       return sink.end_list(sink.context);
     case Kind::kStruct:
       sink.begin_struct(sink.context);
-      for (const auto& [key, field] : type.fields) {
-        const auto found = value->find(key);
-        sink.key(sink.context, key.data(), key.size());
+      for (const ColumnType& field : type.fields) {
+        const auto found = value->find(field.name);
+        sink.key(sink.context, field.name.data(), field.name.size());
         send(found == value->end() ? nullptr : &*found, field, sink);
       }
       return sink.end_struct(sink.context);
@@ -197,8 +198,8 @@ Json example_of(const ColumnType& type) {
       break;
   }
   Json example = Json::object();
-  for (const auto& [key, field] : type.fields)
-    example[key] = example_of(field);
+  for (const ColumnType& field : type.fields)
+    example[field.name] = example_of(field);
   return example;
 }
 

@@ -110,6 +110,8 @@ TEST(ParseSafetensors, RefusesACutFileAtEveryLength) {
   EXPECT_THAT(
       problem_of(whole.substr(0, whole.size() - 1)),
       AllOf(HasSubstr("f.safetensors: the file is cut short: tensor \""), HasSubstr("; fetch")));
+  EXPECT_THAT(problem_of(file_of("{}      ", 0).substr(0, 15)),
+              HasSubstr("cut short: a header of 8 bytes in a file of 15"));
   EXPECT_THAT(problem_of(whole + "x"), HasSubstr("1 bytes at the end belong to no tensor"));
 }
 
@@ -201,18 +203,19 @@ class SafetensorsDirectoryTest : public ::testing::Test {
 TEST_F(SafetensorsDirectoryTest, OpensShardsAndReportsTheSurplus) {
   write(
       "model.safetensors.index.json",
-      R"({"metadata":{},"weight_map":{"a":"1.safetensors","b":"2.safetensors","c":"2.safetensors"}})");
+      R"({"metadata":{},"weight_map":{"a":"1.safetensors","b":"2.safetensors","c":"2.safetensors","d":"3.safetensors"}})");
   write_shard("1.safetensors", "a", "b");
   write_shard("2.safetensors", "c", "b");
+  write_shard("3.safetensors", "a", "d");
   const SafetensorsDirectory model(folder_.path());
   std::vector<std::string> names;
   for (const SafetensorsTensor* tensor : model.tensors())
     names.push_back(tensor->name);
-  EXPECT_THAT(names, ElementsAre("a", "c", "b"));
-  EXPECT_THAT(model.surplus(), ElementsAre("b in 1.safetensors"));
-  EXPECT_EQ(model.files().size(), 2u);
+  EXPECT_THAT(names, ElementsAre("a", "c", "b", "d"));
+  EXPECT_THAT(model.surplus(), ElementsAre("b in 1.safetensors", "a in 3.safetensors"));
+  EXPECT_EQ(model.files().size(), 3u);
   EXPECT_EQ(model.find("b"), model.files()[1].find("b"));
-  EXPECT_EQ(model.find("d"), nullptr);
+  EXPECT_EQ(model.find("x"), nullptr);
 }
 
 TEST_F(SafetensorsDirectoryTest, ListsEverythingThatIsMissing) {
