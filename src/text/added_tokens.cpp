@@ -156,6 +156,13 @@ void AddedTokens::mark_special(std::string_view content) {
 
 void AddedTokens::finish(const Normalizer& normalizer, const std::string& where) {
   raw_ = normalized_ = {};
+  for (AddedToken& token : tokens_) {
+    token.decoded = token.normalized ? normalizer.apply(token.content) : token.content;
+  }
+  for (AddedToken& token : tokens_) {
+    const AddedToken* written = find(token.decoded);
+    token.skipped = written != nullptr && written->special;
+  }
   // Special tokens come first: of equal contents after normalization the first one counts.
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
@@ -165,13 +172,12 @@ void AddedTokens::finish(const Normalizer& normalizer, const std::string& where)
         raw_.add(token.content, i);
         continue;
       }
-      const std::string content = normalizer.apply(token.content);
-      if (content.empty()) {
+      if (token.decoded.empty()) {
         throw InputError(
             fmt::format("normalization leaves nothing of the added token \"{}\"", token.content),
             {where, "set its \"normalized\" to false"});
       }
-      normalized_.add(content, i);
+      normalized_.add(token.decoded, i);
     }
   }
 }

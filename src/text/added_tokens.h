@@ -25,6 +25,10 @@ struct AddedToken {
   bool rstrip = false;
   bool normalized = true;  // looked for in the normalized text, else in the raw text
   TokenId id = -1;
+  // Set by AddedTokens::finish(): what decoding writes, which is the normalized content, and
+  // whether that is left out with the special tokens.
+  std::string decoded = {};
+  bool skipped = false;
 
   // Reads everything but the id.
   static AddedToken from_json(const SortedJson& value, const std::string& where);

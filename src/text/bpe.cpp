@@ -91,7 +91,8 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const std::vector<Merge>& merge
     has_all_bytes_ = has_all_bytes_ && id.has_value();
   }
 
-  pairs_.resize(std::bit_ceil(merges.size() * 2 + 2));
+  pairs_.resize(std::bit_ceil(merges.size() * 2 + 8));
+  filter_.resize(pairs_.size() / 8);
   merge_count_ = static_cast<std::uint32_t>(merges.size());
   std::string joined;
   for (std::uint32_t rank = 0; rank < merge_count_; ++rank) {
@@ -113,6 +114,10 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const std::vector<Merge>& merge
   }
 }
 
+std::size_t BpeModel::filter_bit(std::uint64_t key) const {
+  return (key * 0xD6E8FEB86659FD93 >> 24) & (filter_.size() * 64 - 1);
+}
+
 // A pair that comes twice keeps its last rank, as in `tokenizers`.
 void BpeModel::add_pair(std::uint64_t key, std::uint32_t rank, TokenId result) {
   const std::size_t mask = pairs_.size() - 1;
@@ -120,10 +125,15 @@ void BpeModel::add_pair(std::uint64_t key, std::uint32_t rank, TokenId result) {
   while (pairs_[i].rank != kNoRank && pairs_[i].key != key)
     i = (i + 1) & mask;
   pairs_[i] = {key, rank, result};
+  const std::size_t bit = filter_bit(key);
+  filter_[bit / 64] |= std::uint64_t{1} << bit % 64;
 }
 
 const BpeModel::Pair& BpeModel::find_pair(TokenId left, TokenId right) const {
+  static constexpr Pair kNone;
   const std::uint64_t key = pair_key(left, right);
+  const std::size_t bit = filter_bit(key);
+  if ((filter_[bit / 64] >> bit % 64 & 1) == 0) return kNone;
   const std::size_t mask = pairs_.size() - 1;
   std::size_t i = pair_hash(key) & mask;
   while (pairs_[i].rank != kNoRank && pairs_[i].key != key)

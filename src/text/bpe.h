@@ -55,6 +55,7 @@ class BpeModel {
 
   void add_pair(std::uint64_t key, std::uint32_t rank, TokenId result);
   const Pair& find_pair(TokenId left, TokenId right) const;
+  std::size_t filter_bit(std::uint64_t key) const;
   void append_symbols(std::string_view piece, std::vector<TokenId>& symbols) const;
   void merge(std::vector<TokenId>& symbols, std::vector<TokenId>& ids) const;
   void merge_short(std::vector<TokenId>& symbols, std::vector<TokenId>& ids) const;
@@ -64,6 +65,8 @@ class BpeModel {
   BpeOptions options_;
   std::optional<TokenId> unknown_id_;
   std::vector<Pair> pairs_;  // open addressing, a power of two, at most half full
+  // A bit for every pair by another hash: most neighbours are no pair, and this fits in the cache.
+  std::vector<std::uint64_t> filter_;
   std::uint32_t merge_count_ = 0;
   std::array<TokenId, 256> byte_ids_{};
   bool has_all_bytes_ = false;  // every byte's symbol is a token, as it should be

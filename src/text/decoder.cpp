@@ -132,6 +132,7 @@ struct Decoder::Worker {
       }
       if (word_piece.cleanup) {
         token = clean_up_spaces(std::move(token));
+        replace_in_place(token, " do not", " don't");
       }
     }
   }

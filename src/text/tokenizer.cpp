@@ -34,8 +34,9 @@ void Tokenizer::Parts::encode_text(std::string_view text, bool at_start,
   PieceCache& cache = PieceCache::of_thread(number);
   pre_tokenizer.split(text, at_start, [&](std::string_view piece) {
     if (piece.size() > PieceCache::kMaxBytes) return encode_piece(piece, ids);
-    PieceCache::Entry& entry = cache.slot(piece);
-    if (PieceCache::holds(entry, piece)) {
+    const PieceCache::Key key(piece);
+    PieceCache::Entry& entry = cache.slot(key);
+    if (entry.holds(key)) {
       ids.insert(ids.end(), entry.ids, entry.ids + entry.count);
       return;
     }
@@ -43,15 +44,15 @@ void Tokenizer::Parts::encode_text(std::string_view text, bool at_start,
     encode_piece(piece, ids);
     const std::size_t count = ids.size() - before;
     if (count > PieceCache::kMaxIds) return;
-    entry.length = static_cast<std::uint8_t>(piece.size());
+    entry.words = key.words;
+    entry.length = key.length;
     entry.count = static_cast<std::uint8_t>(count);
-    std::copy(piece.begin(), piece.end(), entry.bytes);
     std::copy(ids.begin() + before, ids.end(), entry.ids);
   });
 }
 
 std::string_view Tokenizer::Parts::token(TokenId id) const {
-  if (const AddedToken* added = added_tokens.find(id)) return added->content;
+  if (const AddedToken* added = added_tokens.find(id)) return added->decoded;
   return vocabulary.token(id);
 }
 
@@ -107,7 +108,8 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, bool skip_special_to
   std::vector<std::string> tokens;
   for (const TokenId id : ids) {
     check_id(id);
-    if (skip_special_tokens && is_special(id)) continue;
+    const AddedToken* added = parts.added_tokens.find(id);
+    if (skip_special_tokens && added != nullptr && added->skipped) continue;
     const std::string_view token = parts.token(id);
     if (token.empty()) continue;  // a gap in the ids
     if (joins_bytes) {
