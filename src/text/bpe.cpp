@@ -35,15 +35,6 @@ const SymbolTables& symbol_tables() {
   return tables;
 }
 
-std::uint64_t pair_key(TokenId left, TokenId right) {
-  return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
-}
-
-std::size_t pair_hash(std::uint64_t key) {
-  key *= 0x9E3779B97F4A7C15;
-  return key ^ key >> 32;
-}
-
 constexpr std::size_t kShortPiece = 48;  // symbols; above, the quadratic way is the slower one
 
 }  // namespace
@@ -93,9 +84,10 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const std::vector<Merge>& merge
 
   pairs_.resize(std::bit_ceil(merges.size() * 2 + 8));
   filter_.resize(pairs_.size() / 8);
-  merge_count_ = static_cast<std::uint32_t>(merges.size());
+  const auto merge_count = static_cast<std::uint32_t>(merges.size());
+  results_.resize(merge_count);
   std::string joined;
-  for (std::uint32_t rank = 0; rank < merge_count_; ++rank) {
+  for (std::uint32_t rank = 0; rank < merge_count; ++rank) {
     const auto& [left, right] = merges[rank];
     joined.assign(left).append(right);
     const auto id_of = [&](std::string_view token) {
@@ -110,12 +102,9 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const std::vector<Merge>& merge
       throw InputError(fmt::format("merge {} has an empty side", rank + 1),
                        {where, "take vocabulary and merges from the same model"});
     }
-    add_pair(pair_key(left_id, right_id), rank, id_of(joined));
+    results_[rank] = id_of(joined);
+    add_pair(pair_key(left_id, right_id), rank, results_[rank]);
   }
-}
-
-std::size_t BpeModel::filter_bit(std::uint64_t key) const {
-  return (key * 0xD6E8FEB86659FD93 >> 24) & (filter_.size() * 64 - 1);
 }
 
 // A pair that comes twice keeps its last rank, as in `tokenizers`.
@@ -127,18 +116,6 @@ void BpeModel::add_pair(std::uint64_t key, std::uint32_t rank, TokenId result) {
   pairs_[i] = {key, rank, result};
   const std::size_t bit = filter_bit(key);
   filter_[bit / 64] |= std::uint64_t{1} << bit % 64;
-}
-
-const BpeModel::Pair& BpeModel::find_pair(TokenId left, TokenId right) const {
-  static constexpr Pair kNone;
-  const std::uint64_t key = pair_key(left, right);
-  const std::size_t bit = filter_bit(key);
-  if ((filter_[bit / 64] >> bit % 64 & 1) == 0) return kNone;
-  const std::size_t mask = pairs_.size() - 1;
-  std::size_t i = pair_hash(key) & mask;
-  while (pairs_[i].rank != kNoRank && pairs_[i].key != key)
-    i = (i + 1) & mask;
-  return pairs_[i];
 }
 
 void BpeModel::append_symbols(std::string_view piece, std::vector<TokenId>& symbols) const {
@@ -239,8 +216,9 @@ void BpeModel::merge_short(std::vector<TokenId>& symbols, std::vector<TokenId>& 
 void BpeModel::merge_long(const std::vector<TokenId>& symbols, std::vector<TokenId>& ids) const {
   constexpr std::uint32_t kEnd = UINT32_MAX;
   struct Node {
-    TokenId id;  // -1: merged into the one before
+    TokenId id;
     std::uint32_t previous, next;
+    std::uint32_t rank;  // of the pair with the next one; kNoRank also where it was merged away
   };
   if (symbols.size() >= kEnd) {
     throw InputError("a piece of text with more than 4 G symbols", {"", "split the text"});
@@ -248,33 +226,31 @@ void BpeModel::merge_long(const std::vector<TokenId>& symbols, std::vector<Token
   const auto count = static_cast<std::uint32_t>(symbols.size());
   std::vector<Node> nodes(count);
   thread_local std::vector<std::uint32_t> list_of_rank;
-  if (list_of_rank.size() < merge_count_) list_of_rank.resize(merge_count_, MergeQueue::kNone);
+  if (list_of_rank.size() < results_.size())
+    list_of_rank.resize(results_.size(), MergeQueue::kNone);
   MergeQueue queue(list_of_rank);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    nodes[i] = {symbols[i], i == 0 ? kEnd : i - 1, i + 1 == count ? kEnd : i + 1};
-    if (i + 1 == count) break;
-    const Pair& pair = find_pair(symbols[i], symbols[i + 1]);
-    if (pair.rank != kNoRank) queue.push(pair.rank, i);
-  }
-  const auto push_pair = [&](std::uint32_t left) {
-    const Pair& pair = find_pair(nodes[left].id, nodes[nodes[left].next].id);
-    if (pair.rank != kNoRank) queue.push(pair.rank, left);
+  const auto set_rank = [&](std::uint32_t at, TokenId right) {
+    nodes[at].rank = find_pair(nodes[at].id, right).rank;
+    if (nodes[at].rank != kNoRank) queue.push(nodes[at].rank, at);
   };
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const bool is_last = i + 1 == count;
+    nodes[i] = {symbols[i], i == 0 ? kEnd : i - 1, is_last ? kEnd : i + 1, kNoRank};
+    if (!is_last) set_rank(i, symbols[i + 1]);
+  }
   while (!queue.empty()) {
     const auto [rank, at] = queue.pop();
     Node& node = nodes[at];
-    if (node.id < 0 || node.next == kEnd) continue;
+    if (node.rank != rank) continue;  // one side has changed since
     Node& right = nodes[node.next];
-    const Pair& pair = find_pair(node.id, right.id);
-    if (pair.rank != rank) continue;  // one side has changed since
-    node.id = pair.result;
-    right.id = -1;
+    node.id = results_[rank];
     node.next = right.next;
+    node.rank = right.rank = kNoRank;
     if (node.next != kEnd) {
       nodes[node.next].previous = at;
-      push_pair(at);
+      set_rank(at, nodes[node.next].id);
     }
-    if (node.previous != kEnd) push_pair(node.previous);
+    if (node.previous != kEnd) set_rank(node.previous, node.id);
   }
   for (std::uint32_t i = 0; i != kEnd; i = nodes[i].next)
     ids.push_back(nodes[i].id);

@@ -53,9 +53,29 @@ class BpeModel {
     TokenId result = -1;
   };
 
+  static std::uint64_t pair_key(TokenId left, TokenId right) {
+    return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
+  }
+  static std::size_t pair_hash(std::uint64_t key) {
+    key *= 0x9E3779B97F4A7C15;
+    return key ^ key >> 32;
+  }
   void add_pair(std::uint64_t key, std::uint32_t rank, TokenId result);
-  const Pair& find_pair(TokenId left, TokenId right) const;
-  std::size_t filter_bit(std::uint64_t key) const;
+  // A pair without a rank where the two do not merge.
+  const Pair& find_pair(TokenId left, TokenId right) const {
+    static constexpr Pair kNone;
+    const std::uint64_t key = pair_key(left, right);
+    const std::size_t bit = filter_bit(key);
+    if ((filter_[bit / 64] >> bit % 64 & 1) == 0) return kNone;
+    const std::size_t mask = pairs_.size() - 1;
+    std::size_t i = pair_hash(key) & mask;
+    while (pairs_[i].rank != kNoRank && pairs_[i].key != key)
+      i = (i + 1) & mask;
+    return pairs_[i];
+  }
+  std::size_t filter_bit(std::uint64_t key) const {
+    return (key * 0xD6E8FEB86659FD93 >> 24) & (filter_.size() * 64 - 1);
+  }
   void append_symbols(std::string_view piece, std::vector<TokenId>& symbols) const;
   void merge(std::vector<TokenId>& symbols, std::vector<TokenId>& ids) const;
   void merge_short(std::vector<TokenId>& symbols, std::vector<TokenId>& ids) const;
@@ -67,7 +87,7 @@ class BpeModel {
   std::vector<Pair> pairs_;  // open addressing, a power of two, at most half full
   // A bit for every pair by another hash: most neighbours are no pair, and this fits in the cache.
   std::vector<std::uint64_t> filter_;
-  std::uint32_t merge_count_ = 0;
+  std::vector<TokenId> results_;  // by rank
   std::array<TokenId, 256> byte_ids_{};
   bool has_all_bytes_ = false;  // every byte's symbol is a token, as it should be
 };

@@ -13,6 +13,8 @@ template <typename... Ts>
 struct Overloaded : Ts... {
   using Ts::operator()...;
 };
+template <typename... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;  // clang 14 needs it spelled out
 
 constexpr std::size_t kMaxContentBytes = 1024;
 
