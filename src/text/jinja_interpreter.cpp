@@ -158,7 +158,7 @@ Interpreter::Flow Interpreter::execute_for(const Statement& statement) {
 }
 
 Interpreter::Flow Interpreter::run_loop(const Statement& statement, const Value& items,
-                                        const ScopePtr& around, int depth) {
+                                        ScopePtr around, int depth) {
   const Target& target = statement.targets.front();
   Loop::Accepts accepts;
   if (statement.condition != nullptr) {

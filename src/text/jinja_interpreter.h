@@ -44,7 +44,7 @@ class Interpreter : public Runtime {
   void execute_set_block(const Statement& statement);
   void execute_call(const Statement& statement);
   Flow execute_scope(const Body& body);
-  Flow run_loop(const Statement& statement, const Value& items, const ScopePtr& around, int depth);
+  Flow run_loop(const Statement& statement, const Value& items, ScopePtr around, int depth);
   Value make_macro(const std::shared_ptr<const MacroDefinition>& macro);
   // The output of `action` as a value instead of into the result.
   template <typename Action>

@@ -204,7 +204,7 @@ bool contains_text(Runtime& runtime, const Value& container, const Value& item) 
     if (item.is_undefined()) fail_undefined(item);
     fail(fmt::format("'in <string>' requires string as left operand, not {}", item.type_name()));
   }
-  runtime.spend_bytes(container.text().size());
+  runtime.spend((container.text().size() + item.text().size()) / 16);
   return find_text(container.text(), item.text(), 0) != std::string::npos;
 }
 

@@ -182,6 +182,7 @@ class JsonWriter {
   void write_unit(unsigned unit) { fmt::format_to(std::back_inserter(out_), "\\u{:04x}", unit); }
 
   void write_text(std::string_view text) {
+    runtime_.spend(text.size() / 8);
     out_ += '"';
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t begin = at;

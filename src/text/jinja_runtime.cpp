@@ -30,7 +30,7 @@ Value Runtime::text(std::string bytes) {
 }
 
 Value Runtime::list(std::vector<Value> items, List::Kind kind, std::string label) {
-  spend(1 + items.size() / 8);
+  spend(1 + items.size() / 4);
   return Value(std::shared_ptr<const List>(
       std::make_shared<List>(std::move(items), kind, std::move(label), heap_)));
 }
@@ -149,7 +149,10 @@ int compare_numbers(const Value& left, const Value& right) {
 bool equal(Runtime& runtime, const Value& left, const Value& right) {
   runtime.spend();
   if (left.is_number() && right.is_number()) return compare_numbers(left, right) == 0;
-  if (left.is_text() && right.is_text()) return left.text() == right.text();
+  if (left.is_text() && right.is_text()) {
+    runtime.spend_bytes(std::min(left.text().size(), right.text().size()));
+    return left.text() == right.text();
+  }
   if (left.is_none() || right.is_none()) return left.is_none() && right.is_none();
   if (left.is_list() && right.is_list()) return equal_lists(runtime, left.list(), right.list());
   if (left.is_dict() && right.is_dict()) return equal_dicts(runtime, left.dict(), right.dict());
@@ -162,7 +165,10 @@ bool less(Runtime& runtime, const Value& left, const Value& right, const char* s
   require_defined(left);
   require_defined(right);
   if (left.is_number() && right.is_number()) return compare_numbers(left, right) == -1;
-  if (left.is_text() && right.is_text()) return left.text() < right.text();
+  if (left.is_text() && right.is_text()) {
+    runtime.spend_bytes(std::min(left.text().size(), right.text().size()));
+    return left.text() < right.text();
+  }
   const bool sequences =
       left.is_list() && right.is_list() &&
       ((left.list().is_tuple() && right.list().is_tuple()) ||
@@ -185,7 +191,10 @@ std::size_t hash(std::string_view text) {
 
 std::size_t hash(Runtime& runtime, const Value& value) {
   runtime.spend();
-  if (value.is_text()) return hash(value.text());
+  if (value.is_text()) {
+    runtime.spend_bytes(value.text().size());
+    return hash(value.text());
+  }
   if (value.is_none()) return 1;
   if (value.is_undefined()) return 2;
   if (value.is_integral()) return std::hash<std::int64_t>()(value.as_int());

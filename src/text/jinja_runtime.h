@@ -29,7 +29,7 @@ class Runtime {
     steps_ -= steps;
   }
   // Work that reads or copies so many bytes.
-  void spend_bytes(std::size_t bytes) { spend(bytes / 64); }
+  void spend_bytes(std::size_t bytes) { spend(bytes / 32); }
 
   Value text(std::string bytes);
   Value list(std::vector<Value> items, List::Kind kind = List::Kind::kList, std::string label = "");

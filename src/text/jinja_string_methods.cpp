@@ -107,7 +107,7 @@ Value split_method(Runtime& runtime, const Value& self, Arguments& arguments) {
   const std::int64_t most = bound.integer(1, -1);
   runtime.spend_bytes(text.size());
   if (!bound.has_value(0)) {
-    runtime.spend(text.size() / 8);
+    runtime.spend(text.size() / 4);
     return texts(runtime, split_space(text, most, kRight));
   }
   const std::string& separator = bound.text(0);
@@ -118,7 +118,7 @@ Value split_method(Runtime& runtime, const Value& self, Arguments& arguments) {
 
 Value splitlines(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Bound bound("splitlines", arguments, {"keepends"});
-  runtime.spend(self.text().size() / 8);
+  runtime.spend(self.text().size() / 4);
   return texts(runtime, split_lines(self.text(), bound.flag(0, false)));
 }
 
@@ -184,7 +184,7 @@ template <bool kRight>
 std::int64_t find_index(Runtime& runtime, const Value& self, const Bound& bound) {
   const Window part = window(runtime, self, bound);
   const std::string& needle = bound.text(0);
-  runtime.spend_bytes(self.text().size());
+  runtime.spend((self.text().size() + needle.size()) / 16);
   if (!part.exists) return -1;
   std::size_t found = kNowhere;
   if (!kRight) {
@@ -245,7 +245,7 @@ Value join(Runtime& runtime, const Value& self, Arguments& arguments) {
 template <std::string (*kConvert)(std::string_view)>
 Value convert(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Bound bound("str method", arguments, {});
-  runtime.spend(self.text().size() / 8);
+  runtime.spend(self.text().size() / 4);
   return runtime.text(kConvert(self.text()));
 }
 
@@ -266,7 +266,7 @@ template <bool (*kHolds)(char32_t)>
 Value all_are(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Bound bound("str method", arguments, {});
   const std::string& text = self.text();
-  runtime.spend(text.size() / 8);
+  runtime.spend(text.size() / 4);
   for (std::size_t at = 0; at < text.size();) {
     if (!kHolds(next_code_point(text, at))) return Value::boolean(false);
   }
@@ -282,7 +282,7 @@ template <bool kUpper>
 Value is_case(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Bound bound("str method", arguments, {});
   const std::string& text = self.text();
-  runtime.spend(text.size() / 8);
+  runtime.spend(text.size() / 4);
   bool some = false;
   for (std::size_t at = 0; at < text.size();) {
     const char32_t c = next_code_point(text, at);
@@ -295,7 +295,7 @@ Value is_case(Runtime& runtime, const Value& self, Arguments& arguments) {
 Value istitle(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Bound bound("istitle", arguments, {});
   const std::string& text = self.text();
-  runtime.spend(text.size() / 8);
+  runtime.spend(text.size() / 4);
   bool some = false;
   bool inside = false;
   for (std::size_t at = 0; at < text.size();) {

@@ -16,6 +16,8 @@
 namespace antisd::jinja {
 namespace {
 
+constexpr std::size_t kMaxNumberLength = 4096;
+
 // The value as a string, without a copy where it is one.
 Value as_text(Runtime& runtime, const Value& value) {
   return value.is_text() ? value : runtime.text(str(runtime, value));
@@ -39,7 +41,7 @@ Value title(Runtime& runtime, const Value& value, Arguments& arguments) {
   const Bound bound("title", arguments, {});
   const Value source = as_text(runtime, value);
   const std::string& text = source.text();
-  runtime.spend(text.size() / 8);
+  runtime.spend(text.size() / 4);
   std::string result;
   bool inside = false;  // of a word
   for (std::size_t at = 0; at < text.size();) {
@@ -94,7 +96,7 @@ Value escape(Runtime& runtime, const Value& value, Arguments& arguments) {
   const Bound bound("escape", arguments, {});
   std::string result;
   const Value source = as_text(runtime, value);
-  runtime.spend(source.text().size() / 8);
+  runtime.spend(source.text().size() / 4);
   for (const char c : source.text()) {
     switch (c) {
       case '&':
@@ -131,7 +133,7 @@ Value indent(Runtime& runtime, const Value& value, Arguments& arguments) {
         static_cast<std::size_t>(std::clamp<std::int64_t>(bound.integer(0, 4), 0, 10'000)), ' ');
   }
   const bool blank = bound.flag(2, false);
-  runtime.spend(value.text().size() / 8);
+  runtime.spend(value.text().size() / 4);
   const std::string text = value.text() + "\n";
   Charge memory(&runtime.heap(), text.size());
   std::string result = bound.flag(1, false) ? margin : "";
@@ -178,7 +180,7 @@ Value wordcount(Runtime& runtime, const Value& value, Arguments& arguments) {
   const Bound bound("wordcount", arguments, {});
   const Value source = as_text(runtime, value);
   const std::string& text = source.text();
-  runtime.spend(text.size() / 8);
+  runtime.spend(text.size() / 4);
   std::int64_t words = 0;
   bool inside = false;
   for (std::size_t at = 0; at < text.size();) {
@@ -259,6 +261,7 @@ Value to_int(Runtime&, const Value& value, Arguments& arguments) {
   if (value.is_integral()) return Value::integer(value.as_int());
   if (value.is_float()) return whole_part(value.as_double()).value_or(otherwise);
   if (!value.is_text()) return otherwise;
+  if (value.text().size() > kMaxNumberLength) fail("a number has too many digits");
   if (const auto number = parse_integer(value.text(), bound.integer(1, 10))) {
     return Value::integer(*number);
   }
@@ -272,6 +275,7 @@ Value to_float(Runtime&, const Value& value, Arguments& arguments) {
   require_defined(value);
   if (value.is_number()) return Value::real(value.as_double());
   if (!value.is_text()) return otherwise;
+  if (value.text().size() > kMaxNumberLength) fail("a number has too many digits");
   const auto number = parse_float(value.text());
   return number ? Value::real(*number) : otherwise;
 }
@@ -359,7 +363,9 @@ std::string url_quoted(std::string_view text, bool query) {
 Value urlencode(Runtime& runtime, const Value& value, Arguments& arguments) {
   const Bound bound("urlencode", arguments, {});
   if (value.is_text() || !iterable(value)) {
-    return runtime.text(url_quoted(str(runtime, value), false));
+    const std::string text = str(runtime, value);
+    runtime.spend(text.size());
+    return runtime.text(url_quoted(text, false));
   }
   Arguments none;
   const Value source = value.is_dict() ? call_method(runtime, value, "items", none) : value;

@@ -118,8 +118,9 @@ std::size_t Dict::position(std::size_t hash, Equal&& equal) const {
 }
 
 const Value* Dict::find(Runtime& runtime, std::string_view key) const {
+  runtime.spend_bytes(key.size());
   const std::size_t found = position(entries.size() < kIndexedFrom ? 0 : hash(key), [&](auto& k) {
-    runtime.spend();
+    runtime.spend_bytes(32 + key.size());
     return k.is_text() && k.text() == key;
   });
   return found == kNoEntry ? nullptr : &entries[found].second;
@@ -133,6 +134,7 @@ const Value* Dict::find(Runtime& runtime, const Value& key) const {
 }
 
 void Dict::set(Runtime& runtime, Value key, Value value) {
+  runtime.spend(2);
   depth = checked_depth(std::max({depth, value.depth() + 1, key.depth() + 1}));
   const std::size_t code = hash(runtime, key);
   const std::size_t found = position(code, [&](auto& k) { return equal(runtime, k, key); });
