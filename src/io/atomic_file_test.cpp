@@ -117,9 +117,13 @@ TEST(AtomicFile, SaysThatPermissionIsDenied) {
   // Permissions do not bind root, so root looks with another user's eyes meanwhile.
   const bool is_root = ::geteuid() == 0;
   constexpr uid_t kNobody = 65534;
-  if (is_root) ASSERT_EQ(::seteuid(kNobody), 0);
+  if (is_root) {
+    ASSERT_EQ(::seteuid(kNobody), 0);
+  }
   EXPECT_THAT(error_of([&] { AtomicFile file(folder / "x"); }), HasSubstr("permission denied"));
-  if (is_root) ASSERT_EQ(::seteuid(0), 0);
+  if (is_root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
   std::filesystem::permissions(folder.path(), perms::owner_all);
 }
 
