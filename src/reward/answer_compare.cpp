@@ -95,7 +95,7 @@ Comparison AnswerComparer::compare_collections(Expression a, Expression b) {
     if (!is_collection(a) || !is_collection(b)) return Comparison::kDifferent;
     return compare_ordered(left, right);
   }
-  return compare_unordered(left, right, a->op == Op::kSet || b->op == Op::kSet);
+  return compare_unordered(left, right, /*drop_repeats=*/true);
 }
 
 Comparison AnswerComparer::compare_ordered(const Items& a, const Items& b) {

@@ -6,7 +6,9 @@
 // - "x = 5" equals "5"; "x = 5" and "y = 5" differ; chains a = b = c mean a = c;
 // - 50 % equals 0.5 and equals 50; a unit is ignored unless both sides have one of the table;
 // - a decimal equals an exact value that it only approximates if it shows six decimals or more and is
-//   that value correctly rounded or cut off: 0.333333 is 1/3, .3333 is not.
+//   that value correctly rounded or cut off: 0.333333 is 1/3, .3333 is not;
+// - repeated elements of lists and sets count once; 4343_6 equals 4343, its digits without the base;
+// - \log without a base may be natural or decimal, whichever makes the two sides agree.
 #pragma once
 
 #include "reward/expression.h"

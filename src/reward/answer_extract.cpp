@@ -21,9 +21,12 @@ bool starts_with_word(std::string_view text, std::string_view word) {
   return text.size() == word.size() || !is_letter(text[word.size()]) || !is_letter(word.back());
 }
 
+// Without blanks and bold marks at both ends.
 std::string_view trim(std::string_view text) {
-  while (!text.empty() && (is_space(text.front()) || text.front() == '*')) text.remove_prefix(1);
-  while (!text.empty() && (is_space(text.back()) || text.back() == '*')) text.remove_suffix(1);
+  while (!text.empty() && (is_space(text.front()) || text.starts_with("**")))
+    text.remove_prefix(text.front() == '*' ? 2 : 1);
+  while (!text.empty() && (is_space(text.back()) || text.ends_with("**")))
+    text.remove_suffix(text.back() == '*' ? 2 : 1);
   return text;
 }
 
@@ -54,7 +57,9 @@ std::optional<Box> read_box(std::string_view text, std::size_t at) {
   if (open < text.size() && text[open] == '{') {
     const std::size_t close = group_end(text, open);
     if (close == npos) return std::nullopt;
-    const std::string_view content = trim(text.substr(open + 1, close - open - 1));
+    std::string_view content = trim(text.substr(open + 1, close - open - 1));
+    if (content.size() > 2 && content.front() == '$' && content.find('$', 1) == content.size() - 1)
+      content = trim(content.substr(1, content.size() - 2));
     if (content.empty()) return std::nullopt;
     return Box{at, close + 1, content};
   }
@@ -68,7 +73,7 @@ std::optional<Box> read_box(std::string_view text, std::size_t at) {
 std::optional<Box> box_before(std::string_view text, std::size_t limit) {
   // Unfinished boxes are rare, but a text may be nothing else: give up before that costs much.
   int tries = 0;
-  while (limit > 0 && tries < 50) {
+  while (limit > 0 && tries < 8) {
     const std::string_view head = text.substr(0, limit);
     const std::size_t boxed = head.rfind("box");
     if (boxed == npos) return std::nullopt;
@@ -170,24 +175,27 @@ std::size_t sentence_end(std::string_view text) {
 std::string visible_text(std::string_view response) {
   static constexpr std::string_view kOpen = "<think>", kClose = "</think>";
   std::string visible;
+  bool thinking = false;
   std::size_t at = 0;
-  while (true) {
-    const std::size_t open = response.find(kOpen, at);
-    std::size_t close = response.find(kClose, at);
-    if (close == npos) {
-      if (open != npos) return "";
-      visible += response.substr(at);
-      return visible;
-    }
-    if (close < open) {
-      visible.clear();  // thoughts from the very start
+  while (at < response.size()) {
+    const std::size_t tag = std::min(response.find('<', at), response.size());
+    if (!thinking) visible += response.substr(at, tag - at);
+    const std::string_view rest = response.substr(tag);
+    if (rest.starts_with(kOpen)) {
+      thinking = true;
+      at = tag + kOpen.size();
+    } else if (rest.starts_with(kClose)) {
+      // Without an opening tag, all that came before was thought.
+      if (thinking) visible += '\n';
+      else visible.clear();
+      thinking = false;
+      at = tag + kClose.size();
     } else {
-      visible += response.substr(at, open - at);
-      visible += '\n';
-      close = response.find(kClose, open);
+      if (!thinking) visible += rest.substr(0, 1);
+      at = tag + 1;
     }
-    at = close + kClose.size();
   }
+  return thinking ? "" : visible;
 }
 
 std::optional<std::string> last_box(std::string_view text) {

@@ -3,6 +3,7 @@
 
 #include "reward/answer_compare.h"
 #include "reward/answer_set.h"
+#include "reward/math_normal_form.h"
 
 namespace antisd::math {
 namespace {
@@ -79,8 +80,14 @@ Comparison AnswerComparer::compare_equations(Expression a, Expression b) {
   if (!scalar(a) || !scalar(b)) return compare_ordered(a->args, b->args);
   if (a->args.size() > 2 && a->args.size() == b->args.size() && compare_ordered(a->args, b->args) == Comparison::kEqual)
     return Comparison::kEqual;
-  return compare_proportional(difference(a->args.front(), a->args.back()),
-                              difference(b->args.front(), b->args.back()), /*positive=*/false, budget_);
+  Expression left = difference(a->args.front(), a->args.back());
+  Expression right = difference(b->args.front(), b->args.back());
+  // xy = 1 and y = 1/x: one numerator.
+  Normalizer normalizer(budget_);
+  const auto form_left = normalizer.normalize(left), form_right = normalizer.normalize(right);
+  if (form_left && form_right && normalizer.compare_zeros(*form_left, *form_right) == Comparison::kEqual)
+    return Comparison::kEqual;
+  return compare_proportional(left, right, /*positive=*/false, budget_);
 }
 
 Comparison AnswerComparer::compare_inequalities(Expression a, Expression b) {

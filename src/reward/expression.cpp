@@ -39,6 +39,15 @@ Expression Arena::number(Rational value, int decimals) {
   return &node;
 }
 
+bool same_tree(Expression a, Expression b) {
+  if (a->op != b->op || a->name != b->name || a->args.size() != b->args.size()) return false;
+  if (a->op == Op::kNumber) return a->value == b->value;
+  if (a->op == Op::kTuple && (a->open != b->open || a->close != b->close)) return false;
+  for (std::size_t k = 0; k < a->args.size(); ++k)
+    if (!same_tree(a->args[k], b->args[k])) return false;
+  return true;
+}
+
 std::vector<std::string> variables(Expression e) {
   std::vector<std::string> names;
   any_node(e, [&](Expression node) {

@@ -90,6 +90,9 @@ inline bool contains(Expression e, Op op) {
   return any_node(e, [op](Expression node) { return node->op == op; });
 }
 
+// Whether two trees are the same, node by node.
+bool same_tree(Expression a, Expression b);
+
 // The names of all variables, without the constants, sorted.
 std::vector<std::string> variables(Expression e);
 

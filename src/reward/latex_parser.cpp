@@ -133,6 +133,8 @@ bool Parser::is_mixed_tail(Expression whole) const {
   // 2 1/2
   if (peek().space_before && integer(0) && peek(1).kind == TokenKind::kOperator && peek(1).text == "/" && integer(2))
     return true;
+  if (at(TokenKind::kOpen, "{"))  // 2 {1 \over 2}
+    return integer(1) && peek(2).text == "over" && integer(3) && peek(4).text == "}";
   if (!at(TokenKind::kCommand, "frac")) return false;
   // 2\frac{1}{2}, 2\frac12
   if (peek(1).kind == TokenKind::kNumber) return true;

@@ -94,9 +94,16 @@ Grade grade_math(std::string_view answer, std::string_view response, const MathG
       grade.verdict = Verdict::kCorrect;
       return grade;
     }
-    if (const auto letter = choice_letter(gold, /*strict=*/true)) {
-      if (const auto chosen = choice_letter(*found, /*strict=*/false)) {
-        grade.verdict = *letter == *chosen ? Verdict::kCorrect : Verdict::kWrong;
+    // A lone letter may be a choice in either case: "c" for "C".
+    if (gold.size() == 1 && found->size() == 1 && std::tolower(gold[0]) == std::tolower((*found)[0]) &&
+        std::string_view("abcde").find(static_cast<char>(std::tolower(gold[0]))) != std::string_view::npos) {
+      grade.verdict = Verdict::kCorrect;
+      return grade;
+    }
+    if (choice_letter(gold, /*strict=*/true) || choice_letter(*found, /*strict=*/true)) {
+      const auto right = choice_letter(gold, /*strict=*/false), chosen = choice_letter(*found, /*strict=*/false);
+      if (right && chosen) {
+        grade.verdict = *right == *chosen ? Verdict::kCorrect : Verdict::kWrong;
         return grade;
       }
     }
