@@ -8,6 +8,7 @@ namespace antisd::math {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
+constexpr std::size_t kMaxBareBytes = 50'000;  // longer texts are no answers, so no words are looked for
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -287,6 +288,7 @@ std::optional<std::string> last_number(std::string_view text) {
 std::string bare_answer(std::string_view text) {
   if (auto box = last_box(text)) return *box;
   text = trim(text);
+  if (text.size() > kMaxBareBytes) return std::string(text);
   if (auto inside = last_formulas(text)) return *inside;
   // "x is 5", "It equals 5", "Solution: 5"
   std::size_t start = 0;

@@ -109,6 +109,7 @@ Complex Evaluator::opaque(Expression e) {
 Complex Evaluator::power(Expression e) {
   const Complex base = evaluate(e->args[0]);
   const std::optional<Rational> exponent = exact_value(e->args[1], budget_);
+  budget_.spend(20);
   if (!exponent) return complex_power(base, evaluate(e->args[1]));
   if (const std::optional<long> n = exponent->to_long()) return complex_integer_power(base, *n);
   const std::optional<long> below = exponent->denominator().to_long();
@@ -135,6 +136,7 @@ Complex Evaluator::logarithm(const Complex& z) {
 }
 
 Complex Evaluator::call(Expression e) {
+  budget_.spend(30);
   const std::string& name = e->name;
   if (name == "factorial" || name == "binom" || name == "gcd" || name == "lcm") {
     if (const auto value = exact_value(e, budget_)) return Complex::from(*value);
