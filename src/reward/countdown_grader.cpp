@@ -219,7 +219,10 @@ Grade grade_countdown(const CountdownProblem& problem, std::string_view response
 
   const std::vector<std::string_view> inside = tokenize(box->content);
   std::string extracted;
-  for (const std::string_view token : inside) extracted += (extracted.empty() ? "" : " ") + std::string(token);
+  for (const std::string_view token : inside) {
+    if (!extracted.empty()) extracted += ' ';
+    extracted += token;
+  }
   if (inside.empty()) return wrong("", "no answer found");
 
   const bool infix = std::any_of(inside.begin(), inside.end(), is_operator);

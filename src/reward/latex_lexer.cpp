@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "core/utf8.h"
+#include "reward/expression.h"
 #include "reward/latex_names.h"
 
 namespace antisd::math {
@@ -53,7 +54,7 @@ class Lexer {
       Token& last = tokens_.back();
       if (last.text == "n") return;
       if (value == "=" && (last.text == "<" || last.text == ">"))
-        last.text = last.text == "<" ? "l" : "g";
+        last.text.assign(1, last.text == "<" ? relation::kAtMost : relation::kAtLeast);
       return;
     }
     emit(TokenKind::kRelation, value);

@@ -1,5 +1,6 @@
 // The leaves of the grammar: numbers, symbols, words and units, brackets.
 #include <cctype>
+#include <utility>
 
 #include "reward/latex_names.h"
 #include "reward/latex_parser.h"
@@ -38,10 +39,8 @@ Expression Parser::parse_atom() {
   switch (peek().kind) {
     case TokenKind::kNumber: return parse_number();
     case TokenKind::kFraction: {
-      const std::string text = take().text;
-      const std::size_t slash = text.find('/');
-      return arena_.number(*Rational::parse_integer(text.substr(0, slash)) /
-                           *Rational::parse_integer(text.substr(slash + 1)));
+      const Token token = take();  // "1/2": one digit above
+      return arena_.number(Rational(token.text[0] - '0') / Rational(std::stol(token.text.substr(2))));
     }
     case TokenKind::kSymbol: return parse_symbol();
     case TokenKind::kWord: return parse_word();
@@ -180,7 +179,10 @@ Expression Parser::parse_call(Expression symbol) {
 
 Expression Parser::parse_word() {
   std::string name = take().text;
-  while (at(TokenKind::kWord)) name += " " + take().text;
+  while (at(TokenKind::kWord)) {
+    name += ' ';
+    name += take().text;
+  }
   return arena_.make(Op::kWord, {}, name);
 }
 
@@ -195,16 +197,23 @@ Expression Parser::parse_units(Expression quantity) {
       quantity = arena_.make(Op::kMultiply, {quantity, arena_.number(Rational(10).power(zeros))});
       continue;
     }
-    if (word == "square" || word == "sq") power = "^2";
-    else if (word == "cubic") power = "^3";
-    else unit += (unit.empty() ? "" : " ") + word;
+    if (word == "square" || word == "sq") {
+      power.assign("^2");
+    } else if (word == "cubic") {
+      power.assign("^3");
+    } else {
+      if (!unit.empty()) unit += ' ';
+      unit += word;
+    }
     if (at(TokenKind::kOperator, "^")) {
       ++position_;
-      power = "^" + script_name();
+      power.assign(1, '^');
+      power += script_name();
     }
     if (at(TokenKind::kOperator, "/") && peek(1).kind == TokenKind::kWord) {
       ++position_;
-      unit += "/" + take().text;
+      unit += '/';
+      unit += take().text;
     }
   }
   if (unit.empty() && power.empty()) return quantity;
@@ -274,7 +283,7 @@ Expression Parser::parse_set_braces() {
     if (level == 0 && token.kind == TokenKind::kOperator && (token.text == "|" || token.text == ":")) bars.push_back(k);
     budget_.spend();
   }
-  if (bars.size() % 2 == 1) tokens_[bars[0]].text = "B";
+  if (bars.size() % 2 == 1) tokens_[bars[0]].text.assign(1, 'B');
   std::vector<Expression> items;
   Expression builder = nullptr;
   while (!at(TokenKind::kClose) && !at(TokenKind::kEnd)) {

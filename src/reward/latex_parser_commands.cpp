@@ -1,10 +1,13 @@
 // Commands with arguments: fractions, roots, functions, sums, matrices, accents.
+#include <utility>
+
 #include "reward/latex_parser.h"
 
 namespace antisd::math {
 
 Expression Parser::parse_command() {
-  const std::string name = take().text;
+  const Token token = take();
+  const std::string& name = token.text;
   if (name == "frac") return parse_frac();
   if (name == "sqrt") return parse_sqrt();
   if (name == "cbrt")

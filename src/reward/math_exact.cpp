@@ -1,5 +1,6 @@
 // Exact values and the comparison of values; see math_evaluate.h.
 #include <cmath>
+#include <utility>
 
 #include "reward/math_evaluate.h"
 
