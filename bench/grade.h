@@ -1,5 +1,5 @@
-// `antisd-bench grade`: grades a second over real answers in sentences as models write them, and the
-// time to grade a step's worth of long rollouts.
+// `antisd-bench grade`: grades a second over real answers in sentences as models write them, and
+// the time to grade a step's worth of long rollouts.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace antisd::bench {
 
-// --answers FILE.jsonl (rows with "answer"; default: a few built-in ones), --json. Returns the exit status.
+// --answers FILE.jsonl (rows with "answer"; default: a few built-in ones), --json. Returns the exit
+// status.
 int run_grade(const std::vector<std::string>& arguments);
 
 }  // namespace antisd::bench

@@ -1,8 +1,9 @@
-// Any two texts are graded, in bounded time, and raw equality is symmetric. The input is split at its
-// first line end into answer and response.
+// Any two texts are graded, in bounded time, and raw equality is symmetric. The input is split at
+// its first line end into answer and response.
 //
 //   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -Isrc fuzz/fuzz_math_grader.cpp
-//     src/reward/{math,latex,answer,expression}*.cpp src/core/{utf8,error}.cpp -lgmp -lfmt (without *_test.cpp)
+//     src/reward/{math,latex,answer,expression}*.cpp src/core/{utf8,error}.cpp -lgmp -lfmt (without
+//     *_test.cpp)
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -24,8 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const antisd::Grade backward = antisd::grade_math(response, answer, raw);
   // What runs out of budget may do so on one side only; right against wrong is a fault. An empty
   // answer is wrong as a response and undecidable as gold.
-  const bool clash = (forward.verdict == Verdict::kCorrect && backward.verdict == Verdict::kWrong) ||
-                     (forward.verdict == Verdict::kWrong && backward.verdict == Verdict::kCorrect);
+  const bool clash =
+      (forward.verdict == Verdict::kCorrect && backward.verdict == Verdict::kWrong) ||
+      (forward.verdict == Verdict::kWrong && backward.verdict == Verdict::kCorrect);
   if (clash) std::abort();
   return 0;
 }

@@ -13,14 +13,15 @@ bool is_collection(Expression e) {
 
 bool is_vector(Expression e) {
   return e->op == Op::kMatrix &&
-         (e->args.size() == 1 ||
-          std::all_of(e->args.begin(), e->args.end(), [](Expression row) { return row->args.size() == 1; }));
+         (e->args.size() == 1 || std::all_of(e->args.begin(), e->args.end(),
+                                             [](Expression row) { return row->args.size() == 1; }));
 }
 
 std::optional<long> number_word(std::string_view word) {
-  static constexpr std::string_view kWords[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
-                                                "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen",
-                                                "sixteen", "seventeen", "eighteen", "nineteen", "twenty"};
+  static constexpr std::string_view kWords[] = {
+      "zero",     "one",     "two",     "three",     "four",     "five",     "six",
+      "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",   "thirteen",
+      "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"};
   for (std::size_t k = 0; k < std::size(kWords); ++k)
     if (word == kWords[k]) return static_cast<long>(k);
   return std::nullopt;
@@ -37,7 +38,9 @@ Comparison AnswerComparer::compare(Expression a, Expression b) {
   budget_.spend(2);
   if (a == b) return Comparison::kEqual;
   struct Depth {
-    explicit Depth(int& depth) : depth(depth) { if (++depth > 100) throw BudgetExceeded("answers are nested too deeply"); }
+    explicit Depth(int& depth) : depth(depth) {
+      if (++depth > 100) throw BudgetExceeded("answers are nested too deeply");
+    }
     ~Depth() { --depth; }
     int& depth;
   } const guard(depth_);
@@ -51,9 +54,12 @@ Comparison AnswerComparer::compare(Expression a, Expression b) {
   a = expand(a);
   b = expand(b);
 
+  a = without_words(a, b);
+  b = without_words(b, a);
   if ((is_surely_set(a) && is_set_like(b)) || (is_surely_set(b) && is_set_like(a))) {
     const auto set_a = to_real_set(a, budget_), set_b = to_real_set(b, budget_);
-    if (set_a && set_b) return equal_sets(*set_a, *set_b, budget_) ? Comparison::kEqual : Comparison::kDifferent;
+    if (set_a && set_b)
+      return equal_sets(*set_a, *set_b, budget_) ? Comparison::kEqual : Comparison::kDifferent;
   }
   if (a->op == Op::kRelation || b->op == Op::kRelation) return compare_relations(a, b);
   a = as_matrix(a);
@@ -61,13 +67,23 @@ Comparison AnswerComparer::compare(Expression a, Expression b) {
   if (a->op == Op::kMatrix || b->op == Op::kMatrix) return compare_matrices(a, b);
   if (is_collection(a) || is_collection(b)) return compare_collections(a, b);
   if (a->op == Op::kRatio && b->op == Op::kRatio) return compare_ratios(a, b);
-  if (a->op == b->op && (a->op == Op::kUnion || a->op == Op::kIntersect)) return compare_unordered(a->args, b->args, false);
-  if (a->op == Op::kWord && b->op == Op::kWord) return a->name == b->name ? Comparison::kEqual : Comparison::kDifferent;
+  if (a->op == b->op && (a->op == Op::kUnion || a->op == Op::kIntersect))
+    return compare_unordered(a->args, b->args, false);
+  if (a->op == Op::kWord && b->op == Op::kWord)
+    return a->name == b->name ? Comparison::kEqual : Comparison::kDifferent;
   if (a->op == Op::kWord || b->op == Op::kWord) {
     const std::optional<long> named = number_word((a->op == Op::kWord ? a : b)->name);
-    return named ? compare_quantities(arena_.number(*named), a->op == Op::kWord ? b : a) : Comparison::kDifferent;
+    return named ? compare_quantities(arena_.number(*named), a->op == Op::kWord ? b : a)
+                 : Comparison::kDifferent;
   }
   return compare_quantities(a, b);
+}
+
+// "The answer is 5" against 5: words in front of a value say nothing where the other side has none.
+Expression AnswerComparer::without_words(Expression e, Expression other) {
+  if (e->op != Op::kMultiply || e->args[0]->op != Op::kWord || contains(other, Op::kWord)) return e;
+  std::vector<Expression> rest(e->args.begin() + 1, e->args.end());
+  return rest.size() == 1 ? rest[0] : arena_.make(Op::kMultiply, std::move(rest));
 }
 
 AnswerComparer::Items AnswerComparer::items_of(Expression e) {
@@ -147,7 +163,8 @@ Expression AnswerComparer::as_matrix(Expression e) {
     std::vector<Expression> rows;
     for (Expression row : matrix->args) {
       std::vector<Expression> cells;
-      for (Expression cell : row->args) cells.push_back(change(cell));
+      for (Expression cell : row->args)
+        cells.push_back(change(cell));
       rows.push_back(arena_.tuple(std::move(cells), '(', ')'));
     }
     return arena_.make(Op::kMatrix, std::move(rows));
@@ -162,19 +179,24 @@ Expression AnswerComparer::as_matrix(Expression e) {
     std::vector<std::vector<Expression>> columns(matrix->args[0]->args.size());
     for (Expression row : matrix->args) {
       if (row->args.size() != columns.size()) return e;
-      for (std::size_t k = 0; k < columns.size(); ++k) columns[k].push_back(row->args[k]);
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        columns[k].push_back(row->args[k]);
     }
     std::vector<Expression> rows;
-    for (auto& column : columns) rows.push_back(arena_.tuple(std::move(column), '(', ')'));
+    for (auto& column : columns)
+      rows.push_back(arena_.tuple(std::move(column), '(', ')'));
     return arena_.make(Op::kMatrix, std::move(rows));
   }
   if (e->op == Op::kMultiply) {
     Expression matrix = nullptr;
     std::vector<Expression> scalars;
     for (Expression factor : e->args) {
-      if (factor->op == Op::kMatrix && matrix == nullptr) matrix = factor;
-      else if (contains(factor, Op::kMatrix)) return e;
-      else scalars.push_back(factor);
+      if (factor->op == Op::kMatrix && matrix == nullptr)
+        matrix = factor;
+      else if (contains(factor, Op::kMatrix))
+        return e;
+      else
+        scalars.push_back(factor);
     }
     if (matrix == nullptr) return e;
     return mapped(matrix, [&](Expression cell) {
@@ -198,7 +220,8 @@ Comparison AnswerComparer::compare_matrices(Expression a, Expression b) {
     return Comparison::kDifferent;
   }
   Items cells;
-  for (Expression row : a->args) cells.insert(cells.end(), row->args.begin(), row->args.end());
+  for (Expression row : a->args)
+    cells.insert(cells.end(), row->args.begin(), row->args.end());
   return compare_ordered(cells, b->args);
 }
 

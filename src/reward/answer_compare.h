@@ -5,9 +5,11 @@
 // - (1, 2) and [1, 2] differ, as do all brackets of pairs; of longer tuples any bracket will do;
 // - "x = 5" equals "5"; "x = 5" and "y = 5" differ; chains a = b = c mean a = c;
 // - 50 % equals 0.5 and equals 50; a unit is ignored unless both sides have one of the table;
-// - a decimal equals an exact value that it only approximates if it shows six decimals or more and is
+// - a decimal equals an exact value that it only approximates if it shows six decimals or more and
+// is
 //   that value correctly rounded or cut off: 0.333333 is 1/3, .3333 is not;
-// - repeated elements of lists and sets count once; 4343_6 equals 4343, its digits without the base;
+// - repeated elements of lists and sets count once; 4343_6 equals 4343, its digits without the
+// base;
 // - \log without a base may be natural or decimal, whichever makes the two sides agree.
 #pragma once
 
@@ -28,6 +30,7 @@ class AnswerComparer {
   using Items = std::vector<Expression>;
 
   Comparison compare_relations(Expression a, Expression b);
+  std::optional<Comparison> compare_approximate(Expression a, Expression b);
   Comparison compare_equations(Expression a, Expression b);
   Comparison compare_inequalities(Expression a, Expression b);
   Comparison compare_collections(Expression a, Expression b);
@@ -41,6 +44,7 @@ class AnswerComparer {
 
   Expression difference(Expression a, Expression b);
   Expression as_matrix(Expression e);
+  Expression without_words(Expression e, Expression other);
   Items items_of(Expression e);
   Items without_repeats(Items items);
 

@@ -8,12 +8,21 @@ namespace antisd::math {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
-constexpr std::size_t kMaxBareBytes = 50'000;  // longer texts are no answers, so no words are looked for
+constexpr std::size_t kMaxBareBytes =
+    50'000;  // longer texts are no answers, so no words are looked for
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
 
 bool starts_with_word(std::string_view text, std::string_view word) {
   if (text.size() < word.size()) return false;
@@ -35,9 +44,12 @@ std::string_view trim(std::string_view text) {
 std::size_t group_end(std::string_view text, std::size_t open) {
   std::size_t level = 0;
   for (std::size_t at = open; at < text.size(); ++at) {
-    if (text[at] == '\\') ++at;
-    else if (text[at] == '{') ++level;
-    else if (text[at] == '}' && --level == 0) return at;
+    if (text[at] == '\\')
+      ++at;
+    else if (text[at] == '{')
+      ++level;
+    else if (text[at] == '}' && --level == 0)
+      return at;
   }
   return npos;
 }
@@ -54,7 +66,8 @@ std::optional<Box> read_box(std::string_view text, std::size_t at) {
     if (text.substr(at, name.size()) == name) behind = at + name.size();
   if (behind == at || (behind < text.size() && is_letter(text[behind]))) return std::nullopt;
   std::size_t open = behind;
-  while (open < text.size() && is_space(text[open])) ++open;
+  while (open < text.size() && is_space(text[open]))
+    ++open;
   if (open < text.size() && text[open] == '{') {
     const std::size_t close = group_end(text, open);
     if (close == npos) return std::nullopt;
@@ -66,7 +79,8 @@ std::optional<Box> read_box(std::string_view text, std::size_t at) {
   }
   if (open == behind) return std::nullopt;
   std::size_t end = open;  // \boxed 5
-  while (end < text.size() && !is_space(text[end]) && text[end] != '$') ++end;
+  while (end < text.size() && !is_space(text[end]) && text[end] != '$')
+    ++end;
   if (end == open) return std::nullopt;
   return Box{at, end, text.substr(open, end - open)};
 }
@@ -94,13 +108,20 @@ bool is_connector(std::string_view gap) {
   std::size_t at = 0;
   if (gap.size() > 60) return false;
   while (at < gap.size()) {
-    if (gap[at] == ',' || gap[at] == ';' || gap[at] == '&') joined = true, ++at;
-    else if (starts_with_word(gap.substr(at), "and")) joined = true, at += 3;
-    else if (starts_with_word(gap.substr(at), "or")) joined = true, at += 2;
-    else if (gap.substr(at, 6) == "\\text{" || gap.substr(at, 6) == "\\quad ") at += 6;
-    else if (gap.substr(at, 2) == "\\(" || gap.substr(at, 2) == "\\)" || gap.substr(at, 2) == "\\ ") at += 2;
-    else if (is_space(gap[at]) || gap[at] == '$' || gap[at] == '}' || gap[at] == '*') ++at;
-    else return false;
+    if (gap[at] == ',' || gap[at] == ';' || gap[at] == '&')
+      joined = true, ++at;
+    else if (starts_with_word(gap.substr(at), "and"))
+      joined = true, at += 3;
+    else if (starts_with_word(gap.substr(at), "or"))
+      joined = true, at += 2;
+    else if (gap.substr(at, 6) == "\\text{" || gap.substr(at, 6) == "\\quad ")
+      at += 6;
+    else if (gap.substr(at, 2) == "\\(" || gap.substr(at, 2) == "\\)" || gap.substr(at, 2) == "\\ ")
+      at += 2;
+    else if (is_space(gap[at]) || gap[at] == '$' || gap[at] == '}' || gap[at] == '*')
+      ++at;
+    else
+      return false;
   }
   return joined;
 }
@@ -126,14 +147,25 @@ std::vector<Formula> formulas(std::string_view text) {
   while (at < text.size()) {
     const std::string_view rest = text.substr(at);
     std::string_view open, close;
-    if (rest.starts_with("\\$")) { at += 2; continue; }
-    if (rest.starts_with("$$")) open = close = "$$";
-    else if (rest.starts_with("$")) open = close = "$";
-    else if (rest.starts_with("\\(")) open = "\\(", close = "\\)";
-    else if (rest.starts_with("\\[")) open = "\\[", close = "\\]";
-    if (open.empty()) { at += rest[0] == '\\' ? 2 : 1; continue; }
+    if (rest.starts_with("\\$")) {
+      at += 2;
+      continue;
+    }
+    if (rest.starts_with("$$"))
+      open = close = "$$";
+    else if (rest.starts_with("$"))
+      open = close = "$";
+    else if (rest.starts_with("\\("))
+      open = "\\(", close = "\\)";
+    else if (rest.starts_with("\\["))
+      open = "\\[", close = "\\]";
+    if (open.empty()) {
+      at += rest[0] == '\\' ? 2 : 1;
+      continue;
+    }
     std::size_t end = text.find(close, at + open.size());
-    while (end != npos && close[0] == '$' && text[end - 1] == '\\') end = text.find(close, end + 1);
+    while (end != npos && close[0] == '$' && text[end - 1] == '\\')
+      end = text.find(close, end + 1);
     if (end == npos) return found;
     const std::string_view content = trim(text.substr(at + open.size(), end - at - open.size()));
     if (!content.empty()) found.push_back({at, end + close.size(), content});
@@ -148,11 +180,15 @@ std::optional<std::string> last_formulas(std::string_view text) {
   if (all.empty()) return std::nullopt;
   const std::string_view tail = text.substr(all.back().end);
   // "$x$ = 5" continues behind its formula.
-  if (std::any_of(tail.begin(), tail.end(), [](char c) { return is_digit(c) || c == '='; })) return std::nullopt;
+  if (std::any_of(tail.begin(), tail.end(), [](char c) { return is_digit(c) || c == '='; }))
+    return std::nullopt;
   std::size_t first = all.size() - 1;
-  while (first > 0 && is_connector(text.substr(all[first - 1].end, all[first].begin - all[first - 1].end))) --first;
+  while (first > 0 &&
+         is_connector(text.substr(all[first - 1].end, all[first].begin - all[first - 1].end)))
+    --first;
   std::vector<std::string_view> parts;
-  for (std::size_t k = first; k < all.size(); ++k) parts.push_back(all[k].content);
+  for (std::size_t k = first; k < all.size(); ++k)
+    parts.push_back(all[k].content);
   std::string answer = join(parts);
   if (trim(tail).starts_with("%") || starts_with_word(trim(tail), "percent")) answer += "\\%";
   return answer;
@@ -187,8 +223,10 @@ std::string visible_text(std::string_view response) {
       at = tag + kOpen.size();
     } else if (rest.starts_with(kClose)) {
       // Without an opening tag, all that came before was thought.
-      if (thinking) visible += '\n';
-      else visible.clear();
+      if (thinking)
+        visible += '\n';
+      else
+        visible.clear();
       thinking = false;
       at = tag + kClose.size();
     } else {
@@ -206,11 +244,14 @@ std::optional<std::string> last_box(std::string_view text) {
   std::size_t begin = box->begin;
   while (parts.size() < 32) {
     const std::optional<Box> before = box_before(text, begin);
-    if (!before || before->end > begin || !is_connector(text.substr(before->end, begin - before->end))) break;
+    if (!before || before->end > begin ||
+        !is_connector(text.substr(before->end, begin - before->end)))
+      break;
     parts.insert(parts.begin(), before->content);
     begin = before->begin;
   }
-  const bool repeated = std::all_of(parts.begin(), parts.end(), [&](std::string_view p) { return p == parts[0]; });
+  const bool repeated =
+      std::all_of(parts.begin(), parts.end(), [&](std::string_view p) { return p == parts[0]; });
   return repeated ? std::string(parts[0]) : join(parts);
 }
 
@@ -241,9 +282,11 @@ std::optional<std::string> stated_answer(std::string_view text) {
     }
     if (!found) continue;
     rest = rest.substr(gap);
-    while (!rest.empty() && (is_space(rest[0]) || rest[0] == '*' || rest[0] == ':')) rest.remove_prefix(1);
-    const std::string_view sentence =
-        rest.starts_with("$$") || rest.starts_with("\\[") ? rest.substr(0, 2000) : rest.substr(0, sentence_end(rest));
+    while (!rest.empty() && (is_space(rest[0]) || rest[0] == '*' || rest[0] == ':'))
+      rest.remove_prefix(1);
+    const std::string_view sentence = rest.starts_with("$$") || rest.starts_with("\\[")
+                                          ? rest.substr(0, 2000)
+                                          : rest.substr(0, sentence_end(rest));
     const std::string_view answer = trim(sentence.substr(0, 4000));
     if (answer.empty()) continue;
     return bare_answer(answer);
@@ -263,20 +306,31 @@ std::optional<std::string> last_number(std::string_view text) {
     if (begin > 0 && text[begin - 1] == '.') --begin;
     if (begin > 0 && text[begin - 1] == '-') --begin;
     if (is_digit(text[at])) {
-      while (at < text.size() && (is_digit(text[at]) || ((text[at] == ',' || text[at] == '.' || text[at] == '/') &&
-                                                         at + 1 < text.size() && is_digit(text[at + 1]))))
+      while (at < text.size() &&
+             (is_digit(text[at]) || ((text[at] == ',' || text[at] == '.' || text[at] == '/') &&
+                                     at + 1 < text.size() && is_digit(text[at + 1]))))
         ++at;
-      if (text.substr(at, 2) == "\\%") at += 2;
-      else if (text.substr(at, 1) == "%") ++at;
+      if (text.substr(at, 2) == "\\%")
+        at += 2;
+      else if (text.substr(at, 1) == "%")
+        ++at;
     } else {
       std::size_t end = text.find('{', at);
-      if (end == npos || end > at + 8) { ++at; continue; }
+      if (end == npos || end > at + 8) {
+        ++at;
+        continue;
+      }
       for (int part = 0; part < 2 && end != npos; ++part) {
         // Parts of a number are short; longer groups are none.
-        end = end < text.size() && text[end] == '{' ? group_end(text.substr(0, std::min(end + 200, text.size())), end) : npos;
+        end = end < text.size() && text[end] == '{'
+                  ? group_end(text.substr(0, std::min(end + 200, text.size())), end)
+                  : npos;
         if (end != npos) ++end;
       }
-      if (end == npos) { ++at; continue; }
+      if (end == npos) {
+        ++at;
+        continue;
+      }
       at = end;
     }
     best = text.substr(begin, at - begin);
@@ -292,15 +346,22 @@ std::string bare_answer(std::string_view text) {
   if (auto inside = last_formulas(text)) return *inside;
   // "x is 5", "It equals 5", "Solution: 5"
   std::size_t start = 0;
+  int level = 0;  // of braces: \text{the value is } 5 stays whole
   for (std::size_t at = 1; at < text.size(); ++at) {
-    if (text[at - 1] != ' ') continue;
+    level += (text[at - 1] == '{') - (text[at - 1] == '}');
+    if (text[at - 1] != ' ' || level > 0) continue;
     for (const std::string_view verb : {"is ", "are ", "equals ", "be "})
-      if (text.size() - at > verb.size() && starts_with_word(text.substr(at), verb)) start = at + verb.size();
+      if (text.size() - at > verb.size() && starts_with_word(text.substr(at), verb))
+        start = at + verb.size();
   }
   text = trim(text.substr(start));
-  for (const std::string_view word : {"answer:", "solution:", "result:", "approximately ", "about ", "exactly ", "the "})
-    if (starts_with_word(text, word) && text.size() > word.size()) text = trim(text.substr(word.size()));
-  while (!text.empty() && (text.back() == '.' || text.back() == ',' || text.back() == ';') && text.size() > 1) text.remove_suffix(1);
+  for (const std::string_view word :
+       {"answer:", "solution:", "result:", "approximately ", "about ", "exactly ", "the "})
+    if (starts_with_word(text, word) && text.size() > word.size())
+      text = trim(text.substr(word.size()));
+  while (!text.empty() && (text.back() == '.' || text.back() == ',' || text.back() == ';') &&
+         text.size() > 1)
+    text.remove_suffix(1);
   return std::string(trim(text));
 }
 

@@ -1,7 +1,8 @@
-// Real gold answers, where the shared data lies beside the checkout: each must equal itself in another
-// spelling, by mathematics rather than by identical text, and be decidable.
+// Real gold answers, where the shared data lies beside the checkout: each must equal itself in
+// another spelling, by mathematics rather than by identical text, and be decidable.
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/testing.h"
@@ -12,7 +13,8 @@ namespace antisd {
 namespace {
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
 }
 
@@ -48,7 +50,9 @@ std::string other_symbols(std::string text) {
 
 // \{a, b, c\} -> \{c, b, a\}, where the elements hold no brackets of their own.
 std::string other_order(const std::string& text) {
-  if (!text.starts_with("\\{") || !text.ends_with("\\}") || text.find_first_of("()[]|:<>=_&\\", 2) != text.size() - 2) return text;
+  if (!text.starts_with("\\{") || !text.ends_with("\\}") ||
+      text.find_first_of("()[]|:<>=_&\\", 2) != text.size() - 2)
+    return text;
   std::string reversed, element;
   for (const char c : text.substr(2, text.size() - 4) + ",") {
     if (c != ',') {
@@ -58,7 +62,7 @@ std::string other_order(const std::string& text) {
     reversed = reversed.empty() ? element : element + ", " + reversed;
     element.clear();
   }
-  return "\\{" + reversed + "\\}";
+  return fmt::format("\\{{{}\\}}", reversed);
 }
 
 // (a)/(b) for plain integers, where no digit stands in front (a mixed number would change).
@@ -69,13 +73,17 @@ std::string slashed(const std::string& text) {
     const bool fraction = text.compare(at, 6, "\\frac{") == 0;
     const std::size_t middle = fraction ? text.find("}{", at) : std::string::npos;
     const std::size_t end = middle == std::string::npos ? middle : text.find('}', middle + 2);
-    const bool bare = result.empty() || result.back() == '-' || result.back() == '(' || result.back() == ',';
-    if (end == std::string::npos || !bare || text.substr(at + 6, middle - at - 6).find_first_not_of("0123456789") != std::string::npos ||
-        text.substr(middle + 2, end - middle - 2).find_first_not_of("0123456789") != std::string::npos) {
+    const bool bare =
+        result.empty() || result.back() == '-' || result.back() == '(' || result.back() == ',';
+    if (end == std::string::npos || !bare ||
+        text.substr(at + 6, middle - at - 6).find_first_not_of("0123456789") != std::string::npos ||
+        text.substr(middle + 2, end - middle - 2).find_first_not_of("0123456789") !=
+            std::string::npos) {
       result += text[at++];
       continue;
     }
-    result += "(" + text.substr(at + 6, middle - at - 6) + "/" + text.substr(middle + 2, end - middle - 2) + ")";
+    result += fmt::format("({}/{})", text.substr(at + 6, middle - at - 6),
+                          text.substr(middle + 2, end - middle - 2));
     at = end + 1;
   }
   return result;
@@ -93,11 +101,15 @@ TEST(GoldAnswers, EqualThemselvesInOtherSpellings) {
         const std::string answer = parse_json(line, entry.path().string()).value("answer", "");
         ++rows;
         bool right = true;
-        for (const std::string& spelling : {answer, other_fractions(answer), other_blanks(answer), other_symbols(answer),
-                                            other_order(answer), slashed(answer)}) {
-          const Grade grade = grade_math(answer, "So it is \\boxed{" + spelling + "}.", {.identical_shortcut = false});
+        for (const std::string& spelling :
+             {answer, other_fractions(answer), other_blanks(answer), other_symbols(answer),
+              other_order(answer), slashed(answer)}) {
+          const Grade grade = grade_math(answer, "So it is \\boxed{" + spelling + "}.",
+                                         {.identical_shortcut = false});
           if (grade.verdict == Verdict::kCorrect) continue;
-          if (right && faults < 20) std::cout << "not correct: " << answer << "  as  " << spelling << "  " << grade.reason << "\n";
+          if (right && faults < 20)
+            std::cout << "not correct: " << answer << "  as  " << spelling << "  " << grade.reason
+                      << "\n";
           right = false;
         }
         faults += !right;

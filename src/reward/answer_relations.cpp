@@ -15,26 +15,37 @@ bool is_equation(Expression e) {
 // What a value is given to: x, AB, f(x), dy/dx, (x, y).
 bool is_name(Expression e) {
   switch (e->op) {
-    case Op::kSymbol: return e->name != "pi" && e->name != "infinity";
-    case Op::kWord: return true;
+    case Op::kSymbol:
+      return e->name != "pi" && e->name != "infinity";
+    case Op::kWord:
+      return true;
     case Op::kCall:
       return e->name.starts_with("function ") || e->name.starts_with("prime") || e->name == "det" ||
              e->name == "abs" || e->name == "subscript" || is_name(e->args[0]);
-    case Op::kMultiply: case Op::kTuple: case Op::kDivide: case Op::kList: case Op::kUnit:
+    case Op::kMultiply:
+    case Op::kTuple:
+    case Op::kDivide:
+    case Op::kList:
+    case Op::kUnit:
       return std::all_of(e->args.begin(), e->args.end(), is_name);
-    case Op::kPower: return is_name(e->args[0]);
-    default: return false;
+    case Op::kPower:
+      return is_name(e->args[0]);
+    default:
+      return false;
   }
 }
 
-bool is_assignment(Expression e) { return is_equation(e) && is_name(e->args[0]); }
+bool is_assignment(Expression e) {
+  return is_equation(e) && is_name(e->args[0]);
+}
 
 // The value of an equation that states one; null where it relates unknowns.
 Expression stated_value(Expression e) {
   if (is_assignment(e)) return e->args.back();
   if (variables(e->args[0]).empty()) {
     // 5 + 5 = 10, or 10 = x
-    return is_name(e->args.back()) && !variables(e->args.back()).empty() ? e->args.front() : e->args.back();
+    return is_name(e->args.back()) && !variables(e->args.back()).empty() ? e->args.front()
+                                                                         : e->args.back();
   }
   return nullptr;
 }
@@ -45,7 +56,28 @@ Expression AnswerComparer::difference(Expression a, Expression b) {
   return arena_.make(Op::kAdd, {a, arena_.make(Op::kNegate, {b})});
 }
 
+// "1/3 \approx 0.333" answers with either side; what stands before the sign comes first.
+std::optional<Comparison> AnswerComparer::compare_approximate(Expression a, Expression b) {
+  const auto split = [](Expression e) {
+    return e->op == Op::kRelation ? e->name.find(relation::kApproximate) : std::string::npos;
+  };
+  const bool left = split(a) != std::string::npos;
+  Expression relation = left ? a : b, other = left ? b : a;
+  const std::size_t at = split(relation);
+  if (at == std::string::npos) return std::nullopt;
+  const auto part = [&](std::size_t first, std::size_t last) {
+    if (first == last) return relation->args[first];
+    return arena_.make(Op::kRelation,
+                       {relation->args.begin() + first, relation->args.begin() + last + 1},
+                       relation->name.substr(first, last - first));
+  };
+  const Comparison exact = compare(part(0, at), other);
+  return exact == Comparison::kEqual ? exact
+                                     : compare(part(at + 1, relation->args.size() - 1), other);
+}
+
 Comparison AnswerComparer::compare_relations(Expression a, Expression b) {
+  if (const auto result = compare_approximate(a, b)) return *result;
   const bool equation_a = is_equation(a), equation_b = is_equation(b);
   if (equation_a && equation_b) return compare_equations(a, b);
   if (equation_a || equation_b) {
@@ -75,17 +107,20 @@ Comparison AnswerComparer::compare_equations(Expression a, Expression b) {
     }
   }
   const auto scalar = [](Expression e) {
-    return !contains(e, Op::kTuple) && !contains(e, Op::kSet) && !contains(e, Op::kMatrix) && !contains(e, Op::kList);
+    return !contains(e, Op::kTuple) && !contains(e, Op::kSet) && !contains(e, Op::kMatrix) &&
+           !contains(e, Op::kList);
   };
   if (!scalar(a) || !scalar(b)) return compare_ordered(a->args, b->args);
-  if (a->args.size() > 2 && a->args.size() == b->args.size() && compare_ordered(a->args, b->args) == Comparison::kEqual)
+  if (a->args.size() > 2 && a->args.size() == b->args.size() &&
+      compare_ordered(a->args, b->args) == Comparison::kEqual)
     return Comparison::kEqual;
   Expression left = difference(a->args.front(), a->args.back());
   Expression right = difference(b->args.front(), b->args.back());
   // xy = 1 and y = 1/x: one numerator.
   Normalizer normalizer(budget_);
   const auto form_left = normalizer.normalize(left), form_right = normalizer.normalize(right);
-  if (form_left && form_right && normalizer.compare_zeros(*form_left, *form_right) == Comparison::kEqual)
+  if (form_left && form_right &&
+      normalizer.compare_zeros(*form_left, *form_right) == Comparison::kEqual)
     return Comparison::kEqual;
   return compare_proportional(left, right, /*positive=*/false, budget_);
 }
@@ -97,17 +132,20 @@ Comparison AnswerComparer::compare_inequalities(Expression a, Expression b) {
     if (e->name.find_first_of(">g") == std::string::npos) return e;
     std::vector<Expression> sides(e->args.rbegin(), e->args.rend());
     std::string relations(e->name.rbegin(), e->name.rend());
-    for (char& c : relations) c = c == '>' ? '<' : c == 'g' ? 'l' : c;
+    for (char& c : relations)
+      c = c == '>' ? '<' : c == 'g' ? 'l' : c;
     return arena_.make(Op::kRelation, std::move(sides), std::move(relations));
   };
   a = ascending(a);
   b = ascending(b);
   if (a->name != b->name || a->args.size() != b->args.size()) return Comparison::kDifferent;
   if (a->args.size() == 2 && (a->name == "<" || a->name == "l"))
-    return compare_proportional(difference(a->args[1], a->args[0]), difference(b->args[1], b->args[0]),
+    return compare_proportional(difference(a->args[1], a->args[0]),
+                                difference(b->args[1], b->args[0]),
                                 /*positive=*/true, budget_);
   if (a->name == "n")
-    return compare_proportional(difference(a->args[1], a->args[0]), difference(b->args[1], b->args[0]),
+    return compare_proportional(difference(a->args[1], a->args[0]),
+                                difference(b->args[1], b->args[0]),
                                 /*positive=*/false, budget_);
   return compare_ordered(a->args, b->args);
 }

@@ -19,8 +19,10 @@ Quantity peel(Arena& arena, Expression e) {
   Quantity result{e};
   bool negative = false;
   while (true) {
-    if (result.value->op == Op::kUnit) result.unit = result.value->name;
-    else if (result.value->op == Op::kPercent) result.percent = true;
+    if (result.value->op == Op::kUnit)
+      result.unit = result.value->name;
+    else if (result.value->op == Op::kPercent)
+      result.percent = true;
     else if (result.value->op == Op::kNegate) {
       const Op inner = result.value->args[0]->op;
       if (inner != Op::kUnit && inner != Op::kPercent && inner != Op::kDegree) break;
@@ -39,37 +41,46 @@ Quantity peel(Arena& arena, Expression e) {
 std::optional<Rational> unit_factor(std::string_view from, std::string_view to) {
   const auto split = [](std::string_view unit) {
     const std::size_t caret = unit.find('^');
-    return std::pair(unit.substr(0, caret), caret == std::string_view::npos ? std::string_view("1") : unit.substr(caret + 1));
+    return std::pair(unit.substr(0, caret), caret == std::string_view::npos
+                                                ? std::string_view("1")
+                                                : unit.substr(caret + 1));
   };
   const auto [name_a, power_a] = split(from);
   const auto [name_b, power_b] = split(to);
   const Unit a = find_unit(name_a), b = find_unit(name_b);
-  if (a.base.empty() || b.base.empty() || power_a.size() != 1 || power_b.size() != 1) return std::nullopt;
+  if (a.base.empty() || b.base.empty() || power_a.size() != 1 || power_b.size() != 1)
+    return std::nullopt;
   if (a.base != b.base || power_a != power_b) return Rational(0);
   // Scales are powers of ten or integers: exact as ratios of thousandths.
-  const Rational ratio = Rational(std::lround(a.scale * 1000)) / Rational(std::lround(b.scale * 1000));
+  const Rational ratio =
+      Rational(std::lround(a.scale * 1000)) / Rational(std::lround(b.scale * 1000));
   return ratio.power(power_a[0] - '0');
 }
 
 // 4343_6 against 4343: the base goes without saying where the problem asks for it.
 bool same_digits(Expression a, Expression b) {
   if (a->op != Op::kCall || a->name != "based") std::swap(a, b);
-  return a->op == Op::kCall && a->name == "based" && b->op == Op::kNumber && a->args[1]->value == b->value;
+  return a->op == Op::kCall && a->name == "based" && b->op == Op::kNumber &&
+         a->args[1]->value == b->value;
 }
 
 bool has_plain_log(Expression e) {
-  return any_node(e, [](Expression node) { return node->op == Op::kCall && node->name == "log" && node->args.size() == 1; });
+  return any_node(e, [](Expression node) {
+    return node->op == Op::kCall && node->name == "log" && node->args.size() == 1;
+  });
 }
 
 Expression bare(Expression e) {
-  while (e->op == Op::kNegate) e = e->args[0];
+  while (e->op == Op::kNegate)
+    e = e->args[0];
   return e;
 }
 
 bool terminates(const Rational& value) {  // has a finite decimal expansion
   Rational left = value.denominator();
   for (const long prime : {2L, 5L})
-    while ((left / Rational(prime)).is_integer()) left = left / Rational(prime);
+    while ((left / Rational(prime)).is_integer())
+      left = left / Rational(prime);
   return left == Rational(1);
 }
 
@@ -80,7 +91,8 @@ Comparison AnswerComparer::compare_quantities(Expression a, Expression b) {
   if (!left.unit.empty() && !right.unit.empty() && left.unit != right.unit) {
     if (const auto factor = unit_factor(left.unit, right.unit)) {
       if (factor->sign() == 0) return Comparison::kDifferent;
-      return compare_scalars(arena_.make(Op::kMultiply, {left.value, arena_.number(*factor)}), right.value);
+      return compare_scalars(arena_.make(Op::kMultiply, {left.value, arena_.number(*factor)}),
+                             right.value);
     }
   }
   if (same_digits(left.value, right.value)) return Comparison::kEqual;
@@ -97,8 +109,9 @@ Comparison AnswerComparer::compare_quantities(Expression a, Expression b) {
 
 Comparison AnswerComparer::compare_scalars(Expression a, Expression b) {
   if (a->op == Op::kNumber && b->op == Op::kNumber && relative_tolerance_ == 0)
-    return a->value == b->value ? Comparison::kEqual
-           : approximates(a, b) || approximates(b, a) ? Comparison::kEqual : Comparison::kDifferent;
+    return a->value == b->value                       ? Comparison::kEqual
+           : approximates(a, b) || approximates(b, a) ? Comparison::kEqual
+                                                      : Comparison::kDifferent;
   if (same_tree(a, b)) return Comparison::kEqual;
   const auto defined = [&](Expression e) -> std::optional<std::optional<Rational>> {
     try {
@@ -108,7 +121,8 @@ Comparison AnswerComparer::compare_scalars(Expression a, Expression b) {
     }
   };
   const auto exact_a = defined(a), exact_b = defined(b);
-  if (!exact_a || !exact_b) return exact_a || exact_b ? Comparison::kDifferent : Comparison::kUnknown;
+  if (!exact_a || !exact_b)
+    return exact_a || exact_b ? Comparison::kDifferent : Comparison::kUnknown;
   if (*exact_a && *exact_b) {
     if (**exact_a == **exact_b) return Comparison::kEqual;
     if (approximates(a, b) || approximates(b, a)) return Comparison::kEqual;
@@ -119,7 +133,8 @@ Comparison AnswerComparer::compare_scalars(Expression a, Expression b) {
     const Complex x = left.evaluate(a), y = right.evaluate(b);
     const Complex gap = x - y;
     // Relative to the gold answer, a; a hair more, so that the stated bound itself is within.
-    return gap.log2() <= x.log2() + std::log2(relative_tolerance_) + 1e-9 ? Comparison::kEqual : Comparison::kDifferent;
+    return gap.log2() <= x.log2() + std::log2(relative_tolerance_) + 1e-9 ? Comparison::kEqual
+                                                                          : Comparison::kDifferent;
   }
   if (approximates(a, b) || approximates(b, a)) return Comparison::kEqual;
   Normalizer normalizer(budget_);

@@ -90,7 +90,7 @@ RealSet intersect(const RealSet& a, const RealSet& b, Budget& budget) {
   for (const Piece& x : a)
     for (const Piece& y : b) {
       Piece piece = order_low(x, y, budget) > 0 ? Piece{x.low, nullptr, x.low_closed, false}
-                                                 : Piece{y.low, nullptr, y.low_closed, false};
+                                                : Piece{y.low, nullptr, y.low_closed, false};
       const Piece& end = order_high(x, y, budget) < 0 ? x : y;
       piece.high = end.high;
       piece.high_closed = end.high_closed;
@@ -104,23 +104,35 @@ bool is_variable(Expression e) {
 }
 
 // What one relation "variable ? bound" says about the variable.
-std::optional<RealSet> half_line(Expression bound, char relation, bool variable_left, Budget& budget) {
+std::optional<RealSet> half_line(Expression bound, char relation, bool variable_left,
+                                 Budget& budget) {
   if (!variables(bound).empty() && infinity_sign(bound) == 0) return std::nullopt;
   if (!variable_left) {
-    if (relation == relation::kLess) relation = relation::kGreater;
-    else if (relation == relation::kGreater) relation = relation::kLess;
-    else if (relation == relation::kAtMost) relation = relation::kAtLeast;
-    else if (relation == relation::kAtLeast) relation = relation::kAtMost;
+    if (relation == relation::kLess)
+      relation = relation::kGreater;
+    else if (relation == relation::kGreater)
+      relation = relation::kLess;
+    else if (relation == relation::kAtMost)
+      relation = relation::kAtLeast;
+    else if (relation == relation::kAtLeast)
+      relation = relation::kAtMost;
   }
   if (infinity_sign(bound) != 0) return RealSet{Piece{}};
   switch (relation) {
-    case relation::kLess: return RealSet{{nullptr, bound, false, false}};
-    case relation::kAtMost: return RealSet{{nullptr, bound, false, true}};
-    case relation::kGreater: return RealSet{{bound, nullptr, false, false}};
-    case relation::kAtLeast: return RealSet{{bound, nullptr, true, false}};
-    case relation::kNotEqual: return complement({{bound, bound, true, true}});
-    case relation::kIn: return variable_left ? to_real_set(bound, budget) : std::nullopt;
-    default: return std::nullopt;
+    case relation::kLess:
+      return RealSet{{nullptr, bound, false, false}};
+    case relation::kAtMost:
+      return RealSet{{nullptr, bound, false, true}};
+    case relation::kGreater:
+      return RealSet{{bound, nullptr, false, false}};
+    case relation::kAtLeast:
+      return RealSet{{bound, nullptr, true, false}};
+    case relation::kNotEqual:
+      return complement({{bound, bound, true, true}});
+    case relation::kIn:
+      return variable_left ? to_real_set(bound, budget) : std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -136,8 +148,10 @@ std::optional<RealSet> from_relation(Expression e, Budget& budget) {
     if (!variable.empty() && variable != name) return std::nullopt;
     variable = name;
     std::optional<RealSet> part;
-    if (relation == relation::kIn) part = variable_left ? to_real_set(right, budget) : std::nullopt;
-    else part = half_line(variable_left ? right : left, relation, variable_left, budget);
+    if (relation == relation::kIn)
+      part = variable_left ? to_real_set(right, budget) : std::nullopt;
+    else
+      part = half_line(variable_left ? right : left, relation, variable_left, budget);
     if (!part) return std::nullopt;
     result = intersect(result, *part, budget);
   }
@@ -166,17 +180,22 @@ std::optional<RealSet> from_interval(Expression e, Budget& budget) {
   if (low > 0 || high < 0) return std::nullopt;
   for (Expression end : e->args)
     if (infinity_sign(end) == 0 && !variables(end).empty()) return std::nullopt;
-  Piece piece{low == 0 ? e->args[0] : nullptr, high == 0 ? e->args[1] : nullptr, e->open == '[', e->close == ']'};
+  Piece piece{low == 0 ? e->args[0] : nullptr, high == 0 ? e->args[1] : nullptr, e->open == '[',
+              e->close == ']'};
   return canonical({piece}, budget);
 }
 
 std::optional<RealSet> convert(Expression e, Budget& budget) {
   budget.spend(5);
   switch (e->op) {
-    case Op::kTuple: return from_interval(e, budget);
-    case Op::kRelation: return from_relation(e, budget);
-    case Op::kList: return from_list(e, budget);
-    case Op::kBuilder: return convert(e->args[1], budget);
+    case Op::kTuple:
+      return from_interval(e, budget);
+    case Op::kRelation:
+      return from_relation(e, budget);
+    case Op::kList:
+      return from_list(e, budget);
+    case Op::kBuilder:
+      return convert(e->args[1], budget);
     case Op::kSymbol:
       if (e->name == "Reals") return RealSet{Piece{}};
       return std::nullopt;
@@ -197,7 +216,9 @@ std::optional<RealSet> convert(Expression e, Budget& budget) {
       }
       return canonical(std::move(all), budget);
     }
-    case Op::kIntersect: case Op::kMinus: case Op::kAdd: {
+    case Op::kIntersect:
+    case Op::kMinus:
+    case Op::kAdd: {
       if (e->args.size() != 2) return std::nullopt;
       Expression second = e->args[1];
       // R - {0}, written with a minus sign.
@@ -209,7 +230,8 @@ std::optional<RealSet> convert(Expression e, Budget& budget) {
       if (!left || !right) return std::nullopt;
       return intersect(*left, e->op == Op::kIntersect ? *right : complement(*right), budget);
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -227,15 +249,25 @@ std::optional<RealSet> to_real_set(Expression e, Budget& budget) {
 
 bool is_surely_set(Expression e) {
   switch (e->op) {
-    case Op::kUnion: case Op::kIntersect: case Op::kMinus: case Op::kBuilder: return true;
-    case Op::kSymbol: return e->name == "Reals";
-    case Op::kRelation: return e->name.find_first_not_of("=~") != std::string::npos;
-    case Op::kList: return !e->args.empty() && std::all_of(e->args.begin(), e->args.end(), is_surely_set);
+    case Op::kUnion:
+    case Op::kIntersect:
+    case Op::kMinus:
+    case Op::kBuilder:
+      return true;
+    case Op::kSymbol:
+      return e->name == "Reals";
+    case Op::kRelation:
+      return e->name.find_first_not_of("=~a") != std::string::npos;
+    case Op::kList:
+      return !e->args.empty() && std::all_of(e->args.begin(), e->args.end(), is_surely_set);
     case Op::kTuple:
-      return e->args.size() == 2 && ((e->open == '[') != (e->close == ']') || infinity_sign(e->args[0]) != 0 ||
-                                     infinity_sign(e->args[1]) != 0);
-    case Op::kAdd: return is_symbol(e->args[0], "Reals");
-    default: return false;
+      return e->args.size() == 2 &&
+             ((e->open == '[') != (e->close == ']') || infinity_sign(e->args[0]) != 0 ||
+              infinity_sign(e->args[1]) != 0);
+    case Op::kAdd:
+      return is_symbol(e->args[0], "Reals");
+    default:
+      return false;
   }
 }
 

@@ -14,4 +14,7 @@ std::string text_key(std::string_view answer);
 // Without `strict`, what follows the letter may be anything.
 std::optional<char> choice_letter(std::string_view answer, bool strict);
 
+// Whether the answer starts with yes, no, true or false, and which: "Yes, it converges" -> "yes".
+std::optional<std::string> leading_verdict(std::string_view answer);
+
 }  // namespace antisd::math

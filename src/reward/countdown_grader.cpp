@@ -23,17 +23,21 @@ std::vector<std::string_view> tokenize(std::string_view text) {
     const char c = text[at];
     std::size_t end = at + 1;
     if (is(c, '0', '9')) {
-      while (end < text.size() && is(text[end], '0', '9')) ++end;
+      while (end < text.size() && is(text[end], '0', '9'))
+        ++end;
     } else if (is(c, 'a', 'z') || is(c, 'A', 'Z') || c == '\\') {
-      while (end < text.size() && (is(text[end], 'a', 'z') || is(text[end], 'A', 'Z'))) ++end;
+      while (end < text.size() && (is(text[end], 'a', 'z') || is(text[end], 'A', 'Z')))
+        ++end;
     } else if (text.substr(at, 2) == "×" || text.substr(at, 2) == "·") {
       tokens.push_back("*");
       at += 2;
       continue;
     }
     const std::string_view token = text.substr(at, end - at);
-    if (token == "\\times" || token == "\\cdot") tokens.push_back("*");
-    else if (c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '$') tokens.push_back(token);
+    if (token == "\\times" || token == "\\cdot")
+      tokens.push_back("*");
+    else if (c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '$')
+      tokens.push_back(token);
     at = end;
   }
   return tokens;
@@ -42,7 +46,8 @@ std::vector<std::string_view> tokenize(std::string_view text) {
 std::optional<int> to_integer(std::string_view token) {
   int value = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
-  if (error != std::errc() || end != token.data() + token.size() || token.empty()) return std::nullopt;
+  if (error != std::errc() || end != token.data() + token.size() || token.empty())
+    return std::nullopt;
   return value;
 }
 
@@ -58,14 +63,19 @@ struct Step {
   char op;
 };
 
-bool is_operator(std::string_view token) { return token == "+" || token == "-" || token == "*"; }
+bool is_operator(std::string_view token) {
+  return token == "+" || token == "-" || token == "*";
+}
 
 // The steps of the chain behind `Let` at tokens[at]; empty where one of them is malformed.
-std::vector<Step> read_chain(const std::vector<std::string_view>& tokens, std::size_t at, std::size_t end) {
+std::vector<Step> read_chain(const std::vector<std::string_view>& tokens, std::size_t at,
+                             std::size_t end) {
   std::vector<Step> steps;
   while (at + 5 <= end) {
-    const auto left = to_integer(tokens[at]), right = to_integer(tokens[at + 2]), result = to_integer(tokens[at + 4]);
-    if (!left || !right || !result || !is_operator(tokens[at + 1]) || tokens[at + 3] != "=") return {};
+    const auto left = to_integer(tokens[at]), right = to_integer(tokens[at + 2]),
+               result = to_integer(tokens[at + 4]);
+    if (!left || !right || !result || !is_operator(tokens[at + 1]) || tokens[at + 3] != "=")
+      return {};
     steps.push_back({*left, *right, *result, tokens[at + 1][0]});
     at += 5;
     if (at >= end || tokens[at] != ";") return steps;
@@ -82,12 +92,14 @@ bool remove_one(std::vector<int>& values, int value) {
 }
 
 // Why a chain is no solution; empty where it is one.
-std::string chain_fault(const CountdownProblem& problem, const std::vector<Step>& steps, const CountdownOptions& options) {
+std::string chain_fault(const CountdownProblem& problem, const std::vector<Step>& steps,
+                        const CountdownOptions& options) {
   std::vector<int> available = problem.numbers;
   for (const Step& step : steps) {
     if (!remove_one(available, step.left) || !remove_one(available, step.right))
       return "a step uses a number that is not available";
-    if (apply(step.left, step.op, step.right, options.max_result) != step.result) return "a step is wrong";
+    if (apply(step.left, step.op, step.right, options.max_result) != step.result)
+      return "a step is wrong";
     available.push_back(step.result);
   }
   if (steps.back().result != problem.target) return "the chain misses the target";
@@ -98,7 +110,8 @@ std::string chain_fault(const CountdownProblem& problem, const std::vector<Step>
 // Recursive descent over + - * and brackets; every given number is taken where it occurs.
 class InfixReader {
  public:
-  InfixReader(const std::vector<std::string_view>& tokens, std::vector<int> available, int max_result)
+  InfixReader(const std::vector<std::string_view>& tokens, std::vector<int> available,
+              int max_result)
       : tokens_(tokens), available_(std::move(available)), max_result_(max_result) {}
 
   std::optional<int> read() {
@@ -166,12 +179,16 @@ std::optional<Box> find_box(std::string_view text) {
   if (word == std::string_view::npos) return std::nullopt;
   const std::size_t begin = word > 0 && text[word - 1] == '\\' ? word - 1 : word;
   std::string_view content = text.substr(word + 5);
-  if (content.starts_with("{")) content = content.substr(1, content.rfind('}') - 1);
-  else content = content.substr(0, content.find('\n'));
+  if (content.starts_with("{"))
+    content = content.substr(1, content.rfind('}') - 1);
+  else
+    content = content.substr(0, content.find('\n'));
   return Box{begin, content.substr(0, kMaxBoxBytes)};
 }
 
-Grade wrong(std::string extracted, std::string reason) { return {Verdict::kWrong, std::move(extracted), std::move(reason)}; }
+Grade wrong(std::string extracted, std::string reason) {
+  return {Verdict::kWrong, std::move(extracted), std::move(reason)};
+}
 
 }  // namespace
 
@@ -199,10 +216,12 @@ CountdownProblem parse_countdown_problem(std::string_view text) {
 CountdownProblem read_countdown_problem(const Json& problem) {
   if (problem.is_string()) return parse_countdown_problem(problem.get_ref<const std::string&>());
   const auto small = [](const Json& value) {
-    return value.is_number_integer() && value.get<long long>() >= 0 && value.get<long long>() <= 1'000'000;
+    return value.is_number_integer() && value.get<long long>() >= 0 &&
+           value.get<long long>() <= 1'000'000;
   };
-  const bool shape = problem.is_object() && problem.contains("numbers") && problem.contains("target") &&
-                     problem["numbers"].is_array() && !problem["numbers"].empty() && small(problem["target"]) &&
+  const bool shape = problem.is_object() && problem.contains("numbers") &&
+                     problem.contains("target") && problem["numbers"].is_array() &&
+                     !problem["numbers"].empty() && small(problem["target"]) &&
                      std::all_of(problem["numbers"].begin(), problem["numbers"].end(), small);
   if (!shape)
     throw InputError("the problem is no text and has no numbers and target",
@@ -210,7 +229,8 @@ CountdownProblem read_countdown_problem(const Json& problem) {
   return {problem["numbers"].get<std::vector<int>>(), problem["target"].get<int>()};
 }
 
-Grade grade_countdown(const CountdownProblem& problem, std::string_view response, const CountdownOptions& options) {
+Grade grade_countdown(const CountdownProblem& problem, std::string_view response,
+                      const CountdownOptions& options) {
   const bool thoughts = response.find("think>") != std::string_view::npos;
   const std::string visible = thoughts ? math::visible_text(response) : std::string();
   const std::string_view text = thoughts ? std::string_view(visible) : response;
@@ -231,10 +251,12 @@ Grade grade_countdown(const CountdownProblem& problem, std::string_view response
     const std::optional<int> value = reader.read();
     if (!value) return wrong(extracted, "the box holds no valid expression over the numbers");
     if (*value != problem.target) return wrong(extracted, "the expression misses the target");
-    if (!options.at_most_once && !reader.left_over().empty()) return wrong(extracted, "a number is left over");
+    if (!options.at_most_once && !reader.left_over().empty())
+      return wrong(extracted, "a number is left over");
     return {Verdict::kCorrect, extracted, ""};
   }
-  if (to_integer(inside[0]) != problem.target) return wrong(extracted, "the box does not hold the target");
+  if (to_integer(inside[0]) != problem.target)
+    return wrong(extracted, "the box does not hold the target");
 
   const std::vector<std::string_view> tokens = tokenize(text.substr(0, box->begin));
   std::size_t end = tokens.size();

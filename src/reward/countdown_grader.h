@@ -1,5 +1,5 @@
-// Grades the built-in task: combine the given numbers with + - * to reach the target. A response is a
-// search in words, one chain per try; the last complete chain before the box counts.
+// Grades the built-in task: combine the given numbers with + - * to reach the target. A response is
+// a search in words, one chain per try; the last complete chain before the box counts.
 //
 //   const CountdownProblem problem = parse_countdown_problem("Numbers 4 11 3 6 target 29");
 //   grade_countdown(problem, "Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds So boxed 29")

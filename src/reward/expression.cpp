@@ -8,7 +8,8 @@ namespace antisd::math {
 Node& Arena::fresh(std::vector<Expression> args) {
   if (nodes_.size() >= kMaxNodes) throw BudgetExceeded("an expression has too many parts");
   int depth = 0;
-  for (Expression arg : args) depth = std::max(depth, arg->depth + 1);
+  for (Expression arg : args)
+    depth = std::max(depth, arg->depth + 1);
   if (depth > kMaxTreeDepth) throw BudgetExceeded("an expression is nested too deeply");
   Node& node = nodes_.emplace_back();
   node.depth = depth;
@@ -51,9 +52,10 @@ bool same_tree(Expression a, Expression b) {
 std::vector<std::string> variables(Expression e) {
   std::vector<std::string> names;
   any_node(e, [&](Expression node) {
-    const bool constant = node->name == "pi" || node->name == "e" || node->name == "i" ||
-                          node->name == "infinity";
-    if ((node->op == Op::kSymbol && !constant) || node->op == Op::kWord) names.push_back(node->name);
+    const bool constant =
+        node->name == "pi" || node->name == "e" || node->name == "i" || node->name == "infinity";
+    if ((node->op == Op::kSymbol && !constant) || node->op == Op::kWord)
+      names.push_back(node->name);
     return false;
   });
   std::sort(names.begin(), names.end());
@@ -69,7 +71,8 @@ Expression with_sign(Arena& arena, Expression e, int sign) {
     return own > 0 ? inner : arena.make(Op::kNegate, {inner});
   }
   std::vector<Expression> args;
-  for (Expression arg : e->args) args.push_back(with_sign(arena, arg, sign));
+  for (Expression arg : e->args)
+    args.push_back(with_sign(arena, arg, sign));
   if (e->op == Op::kTuple) return arena.tuple(std::move(args), e->open, e->close);
   return arena.make(e->op, std::move(args), e->name);
 }

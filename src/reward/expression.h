@@ -1,5 +1,5 @@
-// The tree that an answer's text becomes. Nodes live in an Arena and are immutable; an Expression is
-// a plain pointer into it, valid as long as the Arena.
+// The tree that an answer's text becomes. Nodes live in an Arena and are immutable; an Expression
+// is a plain pointer into it, valid as long as the Arena.
 //
 //   Arena arena;
 //   Expression sum = arena.make(Op::kAdd, {arena.number(1), arena.symbol("x")});
@@ -43,7 +43,7 @@ enum class Op {
 // One character per relation in a chain: a < b <= c has the name "<l".
 namespace relation {
 inline constexpr char kEqual = '=', kLess = '<', kGreater = '>', kAtMost = 'l', kAtLeast = 'g',
-                      kNotEqual = 'n', kIn = 'i', kOther = '~';
+                      kNotEqual = 'n', kIn = 'i', kApproximate = 'a', kOther = '~';
 }
 
 struct Node;

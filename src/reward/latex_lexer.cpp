@@ -9,12 +9,17 @@
 namespace antisd::math {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : result)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return result;
 }
 
@@ -36,15 +41,24 @@ class Lexer {
 
   void emit_name(const Name& name) {
     switch (name.kind) {
-      case NameClass::kSymbol: return emit(TokenKind::kSymbol, name.value);
-      case NameClass::kCommand: return emit(TokenKind::kCommand, name.value);
-      case NameClass::kRelation: return emit_relation(name.value);
-      case NameClass::kOperator: return emit(TokenKind::kOperator, name.value);
-      case NameClass::kOpen: return emit(TokenKind::kOpen, name.value);
-      case NameClass::kClose: return emit(TokenKind::kClose, name.value);
-      case NameClass::kComma: return emit_comma(name.value);
-      case NameClass::kFraction: return emit(TokenKind::kFraction, name.value);
-      default: return;
+      case NameClass::kSymbol:
+        return emit(TokenKind::kSymbol, name.value);
+      case NameClass::kCommand:
+        return emit(TokenKind::kCommand, name.value);
+      case NameClass::kRelation:
+        return emit_relation(name.value);
+      case NameClass::kOperator:
+        return emit(TokenKind::kOperator, name.value);
+      case NameClass::kOpen:
+        return emit(TokenKind::kOpen, name.value);
+      case NameClass::kClose:
+        return emit(TokenKind::kClose, name.value);
+      case NameClass::kComma:
+        return emit_comma(name.value);
+      case NameClass::kFraction:
+        return emit(TokenKind::kFraction, name.value);
+      default:
+        return;
     }
   }
 
@@ -68,7 +82,8 @@ class Lexer {
   bool after_quantity() const {
     if (tokens_.empty()) return false;
     const Token& last = tokens_.back();
-    if (last.text == "/" && tokens_.size() > 1) return tokens_[tokens_.size() - 2].kind == TokenKind::kWord;
+    if (last.text == "/" && tokens_.size() > 1)
+      return tokens_[tokens_.size() - 2].kind == TokenKind::kWord;
     return last.kind == TokenKind::kNumber || last.kind == TokenKind::kFraction ||
            last.kind == TokenKind::kClose || last.kind == TokenKind::kSymbol ||
            last.kind == TokenKind::kWord;
@@ -124,11 +139,25 @@ class Lexer {
     const char c = text[at];
     const char next = at + 1 < text.size() ? text[at + 1] : '\0';
     switch (c) {
-      case '(': case '[': case '{': emit(TokenKind::kOpen, text.substr(at, 1)); return at + 1;
-      case ')': case ']': case '}': emit(TokenKind::kClose, text.substr(at, 1)); return at + 1;
-      case ',': case ';': emit_comma(text.substr(at, 1)); return at + 1;
-      case '=': emit_relation("="); return at + (next == '=' ? 2 : 1);
-      case '<': case '>':
+      case '(':
+      case '[':
+      case '{':
+        emit(TokenKind::kOpen, text.substr(at, 1));
+        return at + 1;
+      case ')':
+      case ']':
+      case '}':
+        emit(TokenKind::kClose, text.substr(at, 1));
+        return at + 1;
+      case ',':
+      case ';':
+        emit_comma(text.substr(at, 1));
+        return at + 1;
+      case '=':
+        emit_relation("=");
+        return at + (next == '=' ? 2 : 1);
+      case '<':
+      case '>':
         emit_relation(text.substr(at, 1));
         return at + 1;
       case '*':
@@ -141,13 +170,27 @@ class Lexer {
         }
         emit(TokenKind::kOperator, "!");
         return at + 1;
-      case '+': case '-': case '/': case '^': case '_': case '%': case '\'': case '|': case '&':
+      case '+':
+      case '-':
+      case '/':
+      case '^':
+      case '_':
+      case '%':
+      case '\'':
+      case '|':
+      case '&':
         emit(TokenKind::kOperator, text.substr(at, 1));
         return at + 1;
       case ':':
         if (next != '=') emit(TokenKind::kOperator, ":");
         return at + 1;
-      case '\0': case '.': case '?': case '"': case '`': case '#': case '@':
+      case '\0':
+      case '.':
+      case '?':
+      case '"':
+      case '`':
+      case '#':
+      case '@':
       default:
         space_ = true;  // blanks, $, ~ and stray punctuation
         return at + 1;
@@ -157,7 +200,8 @@ class Lexer {
   // `at` is behind the backslash.
   std::size_t scan_command(std::string_view text, std::size_t at, bool in_text, int depth) {
     std::size_t end = at;
-    while (end < text.size() && is_letter(text[end])) ++end;
+    while (end < text.size() && is_letter(text[end]))
+      ++end;
     if (end == at) end = std::min(at + 1, text.size());
     const std::string_view name = text.substr(at, end - at);
     if (name.empty() || name == " " || name == "\n") {
@@ -167,7 +211,8 @@ class Lexer {
     if (end < text.size() && text[end] == '*') ++end;  // \operatorname*
     if (name == "right") {
       std::size_t after = end;
-      while (after < text.size() && text[after] == ' ') ++after;
+      while (after < text.size() && text[after] == ' ')
+        ++after;
       if (after < text.size() && text[after] == '.') {
         emit(TokenKind::kClose, ".");
         return after + 1;
@@ -208,9 +253,12 @@ class Lexer {
   static std::size_t group_end(std::string_view text, std::size_t open) {
     int level = 0;
     for (std::size_t at = open; at < text.size(); ++at) {
-      if (text[at] == '\\') ++at;
-      else if (text[at] == '{') ++level;
-      else if (text[at] == '}' && --level == 0) return at;
+      if (text[at] == '\\')
+        ++at;
+      else if (text[at] == '{')
+        ++level;
+      else if (text[at] == '}' && --level == 0)
+        return at;
     }
     return text.size();
   }
@@ -221,15 +269,27 @@ class Lexer {
   }
 
   std::size_t scan_blackboard(std::string_view text, std::size_t at) {
-    while (at < text.size() && (text[at] == '{' || text[at] == ' ')) ++at;
+    while (at < text.size() && (text[at] == '{' || text[at] == ' '))
+      ++at;
     if (at >= text.size()) return at;
     switch (text[at]) {
-      case 'R': emit(TokenKind::kSymbol, "Reals"); break;
-      case 'Z': emit(TokenKind::kSymbol, "Integers"); break;
-      case 'N': emit(TokenKind::kSymbol, "Naturals"); break;
-      case 'Q': emit(TokenKind::kSymbol, "Rationals"); break;
-      case 'C': emit(TokenKind::kSymbol, "Complexes"); break;
-      default: emit(TokenKind::kSymbol, text.substr(at, 1));
+      case 'R':
+        emit(TokenKind::kSymbol, "Reals");
+        break;
+      case 'Z':
+        emit(TokenKind::kSymbol, "Integers");
+        break;
+      case 'N':
+        emit(TokenKind::kSymbol, "Naturals");
+        break;
+      case 'Q':
+        emit(TokenKind::kSymbol, "Rationals");
+        break;
+      case 'C':
+        emit(TokenKind::kSymbol, "Complexes");
+        break;
+      default:
+        emit(TokenKind::kSymbol, text.substr(at, 1));
     }
     ++at;
     if (at < text.size() && text[at] == '}') ++at;
@@ -238,7 +298,8 @@ class Lexer {
 
   std::size_t scan_text_group(std::string_view text, std::size_t at, std::string_view command,
                               bool in_text, int depth) {
-    while (at < text.size() && text[at] == ' ') ++at;
+    while (at < text.size() && text[at] == ' ')
+      ++at;
     if (at >= text.size() || text[at] != '{') return at;
     const std::size_t end = group_end(text, at);
     const std::string_view content = text.substr(at + 1, end - at - 1);
@@ -256,7 +317,8 @@ class Lexer {
 
   std::size_t scan_letters(std::string_view text, std::size_t at, bool in_text) {
     std::size_t end = at;
-    while (end < text.size() && is_letter(text[end])) ++end;
+    while (end < text.size() && is_letter(text[end]))
+      ++end;
     std::string_view run = text.substr(at, end - at);
     if (end < text.size() && text[end] == '.' &&
         (run == "np" || run == "math" || run == "sympy" || run == "numpy" || run == "sp"))
@@ -291,7 +353,8 @@ class Lexer {
   // Letters that name nothing known: text, a unit, or a product of variables.
   void emit_run(std::string_view run, bool in_text) {
     const std::string small = lower(run);
-    const bool upper_case = run.size() <= 4 && small != run && lower(run.substr(1)) != run.substr(1);
+    const bool upper_case =
+        run.size() <= 4 && small != run && lower(run.substr(1)) != run.substr(1);
     const bool unit = is_known_unit(small) && after_quantity();
     const bool word = unit || run.size() >= 4 || (in_text && !upper_case);
     if (word && !(upper_case && run.size() <= 4 && !unit)) {
@@ -303,17 +366,21 @@ class Lexer {
         emit(TokenKind::kCommand, function);
         run.remove_prefix(function.size());
       }
-    for (std::size_t k = 0; k < run.size(); ++k) emit(TokenKind::kSymbol, run.substr(k, 1));
+    for (std::size_t k = 0; k < run.size(); ++k)
+      emit(TokenKind::kSymbol, run.substr(k, 1));
   }
 
   std::size_t scan_number(std::string_view text, std::size_t at) {
     const std::size_t start = at;
-    while (at < text.size() && is_digit(text[at])) ++at;
+    while (at < text.size() && is_digit(text[at]))
+      ++at;
     std::string digits(text.substr(start, at - start));
-    if (digits.size() >= 1 && digits.size() <= 3 && digits != "0") at = join_groups(text, at, digits);
+    if (digits.size() >= 1 && digits.size() <= 3 && digits != "0")
+      at = join_groups(text, at, digits);
     if (at < text.size() && text[at] == '.' && text.substr(at, 3) != "...") {
       std::size_t end = at + 1;
-      while (end < text.size() && is_digit(text[end])) ++end;
+      while (end < text.size() && is_digit(text[end]))
+        ++end;
       digits += text.substr(at, end - at);
       at = end;
     }
@@ -329,7 +396,8 @@ class Lexer {
   std::size_t join_groups(std::string_view text, std::size_t at, std::string& digits) const {
     while (true) {
       std::size_t next = 0;
-      for (const std::string_view gap : {"{,}", ",\\!", ",\\,", "{,\\!}", "\\,", "\\ ", "\\!,", ",", " "}) {
+      for (const std::string_view gap :
+           {"{,}", ",\\!", ",\\,", "{,\\!}", "\\,", "\\ ", "\\!,", ",", " "}) {
         if (text.substr(at, gap.size()) != gap) continue;
         if (!options_.group_digits && (gap == "," || gap == " ")) continue;
         next = at + gap.size();
@@ -352,10 +420,12 @@ class Lexer {
     const bool sign = end < text.size() && (text[end] == '-' || text[end] == '+');
     if (sign) ++end;
     const std::size_t first = end;
-    while (end < text.size() && is_digit(text[end])) ++end;
+    while (end < text.size() && is_digit(text[end]))
+      ++end;
     if (end == first || (end < text.size() && is_letter(text[end]))) return at;
     const bool whole = text_.size() <= end - at + mantissa.size() + 1;
-    if (!sign || whole || end - first >= 2 || mantissa.find('.') != std::string_view::npos) return end;
+    if (!sign || whole || end - first >= 2 || mantissa.find('.') != std::string_view::npos)
+      return end;
     return at;
   }
 

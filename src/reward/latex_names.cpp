@@ -56,7 +56,8 @@ Table make_commands() {
                                       "log2", "log10", "ceiling", "int"})
     table.erase(name);
   add(table, NameClass::kCommand, "int iint iiint oint", "int");
-  add(table, NameClass::kCommand, "limsup liminf sup inf ker deg mod pmod bmod over choose begin "
+  add(table, NameClass::kCommand,
+      "limsup liminf sup inf ker deg mod pmod bmod over choose begin "
       "end overline hat bar tilde dot ddot widehat widetilde emptyset right");
   add(table, NameClass::kCommand, "varnothing", "emptyset");
   add(table, NameClass::kCommand, "tg", "tan");
@@ -66,7 +67,8 @@ Table make_commands() {
   add(table, NameClass::kRelation, "gt", ">");
   add(table, NameClass::kRelation, "ne neq not", "n");
   add(table, NameClass::kRelation, "in", "i");
-  add(table, NameClass::kRelation, "approx simeq doteq coloneqq", "=");
+  add(table, NameClass::kRelation, "approx simeq thickapprox", "a");
+  add(table, NameClass::kRelation, "doteq coloneqq", "=");
   add(table, NameClass::kRelation,
       "equiv sim cong propto to rightarrow Rightarrow implies iff mapsto subset subseteq supset "
       "longrightarrow Longrightarrow Leftrightarrow leftrightarrow perp parallel notin",
@@ -100,9 +102,13 @@ Table make_commands() {
   add(table, NameClass::kSymbol, "infty", "infinity");
   add(table, NameClass::kSymbol, "ldots dots cdots dotsc dotsb vdots ddots", "dots");
   add(table, NameClass::kSymbol, "imath", "i");
-  for (const auto& [from, to] : {std::pair<std::string_view, std::string_view>{"varepsilon", "epsilon"},
-                                 {"varphi", "phi"}, {"vartheta", "theta"}, {"varrho", "rho"},
-                                 {"varsigma", "sigma"}, {"varpi", "pi"}})
+  for (const auto& [from, to] :
+       {std::pair<std::string_view, std::string_view>{"varepsilon", "epsilon"},
+        {"varphi", "phi"},
+        {"vartheta", "theta"},
+        {"varrho", "rho"},
+        {"varsigma", "sigma"},
+        {"varpi", "pi"}})
     table[from] = {NameClass::kSymbol, to};
   return table;
 }
@@ -112,8 +118,7 @@ Table make_words() {
   add_functions(table);
   add(table, NameClass::kSymbol, "pi Pi PI", "pi");
   add(table, NameClass::kSymbol, "infinity inf infty oo Infinity Inf", "infinity");
-  add(table, NameClass::kSymbol,
-      "theta alpha beta gamma delta lambda omega sigma epsilon");
+  add(table, NameClass::kSymbol, "theta alpha beta gamma delta lambda omega sigma epsilon");
   add(table, NameClass::kComma, "and or And Or AND OR", "and");
   add(table, NameClass::kOperator, "degrees degree Degrees", "o");
   add(table, NameClass::kOperator, "percent Percent percentage pct", "%");
@@ -126,41 +131,45 @@ Table make_words() {
 std::unordered_map<char32_t, Name> make_characters() {
   using enum NameClass;
   std::unordered_map<char32_t, Name> table = {
-      {U'π', {kSymbol, "pi"}}, {U'∞', {kSymbol, "infinity"}}, {U'√', {kCommand, "sqrt"}},
-      {U'∛', {kCommand, "cbrt"}}, {U'×', {kOperator, "*"}}, {U'·', {kOperator, "*"}},
-      {U'⋅', {kOperator, "*"}}, {U'∗', {kOperator, "*"}}, {U'÷', {kOperator, "/"}},
-      {U'⁄', {kOperator, "/"}}, {U'∕', {kOperator, "/"}}, {U'−', {kOperator, "-"}},
-      {U'–', {kOperator, "-"}}, {U'—', {kOperator, "-"}}, {U'±', {kOperator, "p"}},
-      {U'∓', {kOperator, "m"}}, {U'°', {kOperator, "o"}}, {U'º', {kOperator, "o"}},
-      {U'′', {kOperator, "'"}}, {U'’', {kOperator, "'"}}, {U'≤', {kRelation, "l"}},
-      {U'⩽', {kRelation, "l"}}, {U'≥', {kRelation, "g"}}, {U'⩾', {kRelation, "g"}},
-      {U'≠', {kRelation, "n"}}, {U'≈', {kRelation, "="}}, {U'＝', {kRelation, "="}},
-      {U'∈', {kRelation, "i"}}, {U'≡', {kRelation, "~"}}, {U'→', {kRelation, "~"}},
-      {U'⇒', {kRelation, "~"}}, {U'∪', {kOperator, "U"}}, {U'∩', {kOperator, "N"}},
-      {U'∖', {kOperator, "\\"}}, {U'∅', {kCommand, "emptyset"}}, {U'ø', {kCommand, "emptyset"}},
-      {U'⌊', {kOpen, "f"}}, {U'⌋', {kClose, "f"}}, {U'⌈', {kOpen, "c"}}, {U'⌉', {kClose, "c"}},
-      {U'⟨', {kOpen, "("}}, {U'⟩', {kClose, ")"}}, {U'（', {kOpen, "("}}, {U'）', {kClose, ")"}},
-      {U'，', {kComma, ","}}, {U'、', {kComma, ","}}, {U'；', {kComma, ";"}}, {U'：', {kOperator, ":"}},
-      {U'％', {kOperator, "%"}}, {U'∣', {kOperator, "|"}}, {U'…', {kSymbol, "dots"}},
-      {U'⋯', {kSymbol, "dots"}}, {U'ℝ', {kSymbol, "Reals"}}, {U'ℤ', {kSymbol, "Integers"}},
+      {U'π', {kSymbol, "pi"}},       {U'∞', {kSymbol, "infinity"}},  {U'√', {kCommand, "sqrt"}},
+      {U'∛', {kCommand, "cbrt"}},    {U'×', {kOperator, "*"}},       {U'·', {kOperator, "*"}},
+      {U'⋅', {kOperator, "*"}},      {U'∗', {kOperator, "*"}},       {U'÷', {kOperator, "/"}},
+      {U'⁄', {kOperator, "/"}},      {U'∕', {kOperator, "/"}},       {U'−', {kOperator, "-"}},
+      {U'–', {kOperator, "-"}},      {U'—', {kOperator, "-"}},       {U'±', {kOperator, "p"}},
+      {U'∓', {kOperator, "m"}},      {U'°', {kOperator, "o"}},       {U'º', {kOperator, "o"}},
+      {U'′', {kOperator, "'"}},      {U'’', {kOperator, "'"}},       {U'≤', {kRelation, "l"}},
+      {U'⩽', {kRelation, "l"}},      {U'≥', {kRelation, "g"}},       {U'⩾', {kRelation, "g"}},
+      {U'≠', {kRelation, "n"}},      {U'≈', {kRelation, "a"}},       {U'＝', {kRelation, "="}},
+      {U'∈', {kRelation, "i"}},      {U'≡', {kRelation, "~"}},       {U'→', {kRelation, "~"}},
+      {U'⇒', {kRelation, "~"}},      {U'∪', {kOperator, "U"}},       {U'∩', {kOperator, "N"}},
+      {U'∖', {kOperator, "\\"}},     {U'∅', {kCommand, "emptyset"}}, {U'ø', {kCommand, "emptyset"}},
+      {U'⌊', {kOpen, "f"}},          {U'⌋', {kClose, "f"}},          {U'⌈', {kOpen, "c"}},
+      {U'⌉', {kClose, "c"}},         {U'⟨', {kOpen, "("}},           {U'⟩', {kClose, ")"}},
+      {U'（', {kOpen, "("}},         {U'）', {kClose, ")"}},         {U'，', {kComma, ","}},
+      {U'、', {kComma, ","}},        {U'；', {kComma, ";"}},         {U'：', {kOperator, ":"}},
+      {U'％', {kOperator, "%"}},     {U'∣', {kOperator, "|"}},       {U'…', {kSymbol, "dots"}},
+      {U'⋯', {kSymbol, "dots"}},     {U'ℝ', {kSymbol, "Reals"}},     {U'ℤ', {kSymbol, "Integers"}},
       {U'ℕ', {kSymbol, "Naturals"}}, {U'ℚ', {kSymbol, "Rationals"}}, {U'ℂ', {kSymbol, "Complexes"}},
-      {U'½', {kFraction, "1/2"}}, {U'⅓', {kFraction, "1/3"}}, {U'⅔', {kFraction, "2/3"}},
-      {U'¼', {kFraction, "1/4"}}, {U'¾', {kFraction, "3/4"}}, {U'⅕', {kFraction, "1/5"}},
-      {U'⅖', {kFraction, "2/5"}}, {U'⅗', {kFraction, "3/5"}}, {U'⅘', {kFraction, "4/5"}},
-      {U'⅙', {kFraction, "1/6"}}, {U'⅚', {kFraction, "5/6"}}, {U'⅛', {kFraction, "1/8"}},
-      {U'⅜', {kFraction, "3/8"}}, {U'⅝', {kFraction, "5/8"}}, {U'⅞', {kFraction, "7/8"}},
-      {U'⅑', {kFraction, "1/9"}}, {U'⅒', {kFraction, "1/10"}}, {U'⅐', {kFraction, "1/7"}},
-      {U'⁰', {kDigit, "0"}}, {U'¹', {kDigit, "1"}}, {U'²', {kDigit, "2"}}, {U'³', {kDigit, "3"}},
-      {U'⁴', {kDigit, "4"}}, {U'⁵', {kDigit, "5"}}, {U'⁶', {kDigit, "6"}}, {U'⁷', {kDigit, "7"}},
-      {U'⁸', {kDigit, "8"}}, {U'⁹', {kDigit, "9"}}, {U'⁻', {kDigit, "-"}}, {U'ⁿ', {kDigit, "n"}},
+      {U'½', {kFraction, "1/2"}},    {U'⅓', {kFraction, "1/3"}},     {U'⅔', {kFraction, "2/3"}},
+      {U'¼', {kFraction, "1/4"}},    {U'¾', {kFraction, "3/4"}},     {U'⅕', {kFraction, "1/5"}},
+      {U'⅖', {kFraction, "2/5"}},    {U'⅗', {kFraction, "3/5"}},     {U'⅘', {kFraction, "4/5"}},
+      {U'⅙', {kFraction, "1/6"}},    {U'⅚', {kFraction, "5/6"}},     {U'⅛', {kFraction, "1/8"}},
+      {U'⅜', {kFraction, "3/8"}},    {U'⅝', {kFraction, "5/8"}},     {U'⅞', {kFraction, "7/8"}},
+      {U'⅑', {kFraction, "1/9"}},    {U'⅒', {kFraction, "1/10"}},    {U'⅐', {kFraction, "1/7"}},
+      {U'⁰', {kDigit, "0"}},         {U'¹', {kDigit, "1"}},          {U'²', {kDigit, "2"}},
+      {U'³', {kDigit, "3"}},         {U'⁴', {kDigit, "4"}},          {U'⁵', {kDigit, "5"}},
+      {U'⁶', {kDigit, "6"}},         {U'⁷', {kDigit, "7"}},          {U'⁸', {kDigit, "8"}},
+      {U'⁹', {kDigit, "9"}},         {U'⁻', {kDigit, "-"}},          {U'ⁿ', {kDigit, "n"}},
   };
-  for (const char32_t c : U"\u00a0\u2009\u200a\u200b\u202f\u2003\u2002\u3000\u2061\u2062\ufeff€£¥₹。")
+  for (const char32_t c :
+       U"\u00a0\u2009\u200a\u200b\u202f\u2003\u2002\u3000\u2061\u2062\ufeff€£¥₹。")
     table[c] = {kDrop, ""};
   static constexpr std::string_view kGreek[] = {
-      "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda",
-      "mu", "nu", "xi", "omicron", "pi", "rho", "sigma", "sigma", "tau", "upsilon", "phi", "chi", "psi",
-      "omega"};
-  for (std::size_t k = 0; k < std::size(kGreek); ++k) table[U'α' + k] = {kSymbol, kGreek[k]};
+      "alpha", "beta",   "gamma",   "delta", "epsilon", "zeta",    "eta",  "theta", "iota",
+      "kappa", "lambda", "mu",      "nu",    "xi",      "omicron", "pi",   "rho",   "sigma",
+      "sigma", "tau",    "upsilon", "phi",   "chi",     "psi",     "omega"};
+  for (std::size_t k = 0; k < std::size(kGreek); ++k)
+    table[U'α' + k] = {kSymbol, kGreek[k]};
   table[U'Δ'] = {kSymbol, "Delta"}, table[U'Ω'] = {kSymbol, "Omega"};
   table[U'Σ'] = {kCommand, "sum"}, table[U'∑'] = {kCommand, "sum"}, table[U'∫'] = {kCommand, "int"};
   return table;
@@ -170,7 +179,8 @@ std::unordered_map<std::string_view, Unit> make_units() {
   std::unordered_map<std::string_view, Unit> table;
   const auto unit = [&](std::string_view base, double scale,
                         std::initializer_list<std::string_view> names) {
-    for (const std::string_view name : names) table[name] = {base, scale};
+    for (const std::string_view name : names)
+      table[name] = {base, scale};
   };
   unit("m", 1, {"m", "meter", "meters", "metre", "metres"});
   unit("m", 1e-2, {"cm", "centimeter", "centimeters", "centimetre", "centimetres"});
@@ -197,13 +207,16 @@ std::unordered_map<std::string_view, Unit> make_units() {
   unit("am", 1, {"am"});
   unit("pm", 1, {"pm"});
   unit("", 1,
-       {"mph", "kph", "units", "unit", "sq", "square", "cubic", "euros", "euro", "liters", "liter",
-        "litre", "litres", "ml", "mL", "gallons", "gallon", "quarts", "cups", "people", "students",
-        "ways", "points", "integers", "times", "apples", "books", "coins", "km/h", "m/s", "hz", "nm",
-        "ev", "kj", "mol", "pa", "atm", "kpa", "amu", "newtons", "joules", "watts", "volts",
-        "amps", "ohms", "kelvin", "celsius", "fahrenheit", "radians", "radian", "rad", "bits",
-        "bytes", "rpm", "cm2", "m2", "km2", "games", "hits", "boys", "girls", "men", "women",
-        "tons", "ton", "acres", "acre", "miles/hour", "btu", "pesos", "rupees", "yuan", "yen"});
+       {"mph",     "kph",    "units", "unit",       "sq",       "square", "cubic",   "euros",
+        "euro",    "liters", "liter", "litre",      "litres",   "ml",     "mL",      "gallons",
+        "gallon",  "quarts", "cups",  "people",     "students", "ways",   "points",  "integers",
+        "times",   "apples", "books", "coins",      "km/h",     "m/s",    "hz",      "nm",
+        "ev",      "kj",     "mol",   "pa",         "atm",      "kpa",    "amu",     "newtons",
+        "joules",  "watts",  "volts", "amps",       "ohms",     "kelvin", "celsius", "fahrenheit",
+        "radians", "radian", "rad",   "bits",       "bytes",    "rpm",    "cm2",     "m2",
+        "km2",     "games",  "hits",  "boys",       "girls",    "men",    "women",   "tons",
+        "ton",     "acres",  "acre",  "miles/hour", "btu",      "pesos",  "rupees",  "yuan",
+        "yen"});
   return table;
 }
 

@@ -57,8 +57,10 @@ Expression Parser::parse_relation() {
   const Nesting nesting(*this);
   std::vector<Expression> sides;
   std::string relations;
-  if (at(TokenKind::kRelation)) sides.push_back(arena_.symbol("x"));  // "> 3"
-  else sides.push_back(parse_set());
+  if (at(TokenKind::kRelation))
+    sides.push_back(arena_.symbol("x"));  // "> 3"
+  else
+    sides.push_back(parse_set());
   while (at(TokenKind::kRelation)) {
     relations += take().text;
     if (rows_ > 0) accept(TokenKind::kOperator, "&");
@@ -72,10 +74,14 @@ Expression Parser::parse_set() {
   Expression left = parse_sum();
   while (at(TokenKind::kOperator)) {
     Op op;
-    if (at(TokenKind::kOperator, "U")) op = Op::kUnion;
-    else if (at(TokenKind::kOperator, "N")) op = Op::kIntersect;
-    else if (at(TokenKind::kOperator, "\\")) op = Op::kMinus;
-    else break;
+    if (at(TokenKind::kOperator, "U"))
+      op = Op::kUnion;
+    else if (at(TokenKind::kOperator, "N"))
+      op = Op::kIntersect;
+    else if (at(TokenKind::kOperator, "\\"))
+      op = Op::kMinus;
+    else
+      break;
     ++position_;
     Expression right = parse_sum();
     if (op == Op::kUnion && left->op == Op::kUnion) {
@@ -94,12 +100,17 @@ Expression Parser::parse_sum() {
   std::vector<Expression> terms;
   while (true) {
     budget_.spend();
-    if (accept(TokenKind::kOperator, "p")) terms.push_back(arena_.make(Op::kPlusMinus, {parse_product()}));
-    else if (accept(TokenKind::kOperator, "m")) terms.push_back(arena_.make(Op::kPlusMinus, {parse_product()}, "mp"));
-    else terms.push_back(parse_product());
+    if (accept(TokenKind::kOperator, "p"))
+      terms.push_back(arena_.make(Op::kPlusMinus, {parse_product()}));
+    else if (accept(TokenKind::kOperator, "m"))
+      terms.push_back(arena_.make(Op::kPlusMinus, {parse_product()}, "mp"));
+    else
+      terms.push_back(parse_product());
     if (accept(TokenKind::kOperator, "+")) continue;
     // A minus stays for the product to take as its sign.
-    if (at(TokenKind::kOperator, "-") || at(TokenKind::kOperator, "p") || at(TokenKind::kOperator, "m")) continue;
+    if (at(TokenKind::kOperator, "-") || at(TokenKind::kOperator, "p") ||
+        at(TokenKind::kOperator, "m"))
+      continue;
     break;
   }
   Expression sum = terms.size() == 1 ? terms[0] : arena_.make(Op::kAdd, std::move(terms));
@@ -115,12 +126,19 @@ Expression Parser::parse_sum() {
 bool Parser::starts_factor() const {
   const Token& token = peek();
   switch (token.kind) {
-    case TokenKind::kNumber: case TokenKind::kFraction: case TokenKind::kSymbol: case TokenKind::kWord:
-    case TokenKind::kOpen: return true;
+    case TokenKind::kNumber:
+    case TokenKind::kFraction:
+    case TokenKind::kSymbol:
+    case TokenKind::kWord:
+    case TokenKind::kOpen:
+      return true;
     case TokenKind::kCommand:
-      return token.text != "over" && token.text != "choose" && token.text != "end" && token.text != "right";
-    case TokenKind::kOperator: return token.text == "|" && bars_ == 0;
-    default: return false;
+      return token.text != "over" && token.text != "choose" && token.text != "end" &&
+             token.text != "right";
+    case TokenKind::kOperator:
+      return token.text == "|" && bars_ == 0;
+    default:
+      return false;
   }
 }
 
@@ -128,10 +146,12 @@ bool Parser::is_mixed_tail(Expression whole) const {
   if (whole->op != Op::kNumber || whole->decimals >= 0 || !whole->value.is_integer()) return false;
   if (at(TokenKind::kFraction)) return true;
   const auto integer = [&](std::size_t k) {
-    return peek(k).kind == TokenKind::kNumber && peek(k).text.find_first_of(".eE") == std::string::npos;
+    return peek(k).kind == TokenKind::kNumber &&
+           peek(k).text.find_first_of(".eE") == std::string::npos;
   };
   // 2 1/2
-  if (peek().space_before && integer(0) && peek(1).kind == TokenKind::kOperator && peek(1).text == "/" && integer(2))
+  if (peek().space_before && integer(0) && peek(1).kind == TokenKind::kOperator &&
+      peek(1).text == "/" && integer(2))
     return true;
   if (at(TokenKind::kOpen, "{"))  // 2 {1 \over 2}
     return integer(1) && peek(2).text == "over" && integer(3) && peek(4).text == "}";
@@ -170,7 +190,8 @@ Expression Parser::parse_product() {
       factors.assign(1, quotient);
     } else if (at(TokenKind::kOperator, ":")) {
       std::vector<Expression> parts = {fold()};
-      while (accept(TokenKind::kOperator, ":")) parts.push_back(parse_unary());
+      while (accept(TokenKind::kOperator, ":"))
+        parts.push_back(parse_unary());
       factors.assign(1, arena_.make(Op::kRatio, std::move(parts)));
     } else if (at(TokenKind::kWord) && factors[0]->op != Op::kWord) {
       Expression quantity = parse_units(fold());
@@ -240,11 +261,13 @@ Expression Parser::parse_superscript(Expression base) {
     if (braced) ++position_;
     std::string primes = "prime";
     ++position_;
-    while (accept(TokenKind::kOperator, "'")) primes += "prime";
+    while (accept(TokenKind::kOperator, "'"))
+      primes += "prime";
     if (braced) accept(TokenKind::kClose, "}");
     return arena_.make(Op::kCall, {base}, primes);
   }
-  if (closed && inner.kind == TokenKind::kOperator && (inner.text == "*" || inner.text == "+" || (braced && inner.text == "-"))) {
+  if (closed && inner.kind == TokenKind::kOperator &&
+      (inner.text == "*" || inner.text == "+" || (braced && inner.text == "-"))) {
     const std::string mark = inner.text;
     skip();
     return arena_.make(Op::kCall, {base}, "mark" + mark);
@@ -260,7 +283,8 @@ Expression Parser::parse_script() {
   if (accept(TokenKind::kOperator, "+")) return parse_script();
   Expression script = at(TokenKind::kOpen, "{") ? parse_group() : parse_atom();
   if (accept(TokenKind::kOperator, "^")) script = arena_.make(Op::kPower, {script, parse_script()});
-  while (accept(TokenKind::kOperator, "!")) script = arena_.make(Op::kCall, {script}, "factorial");
+  while (accept(TokenKind::kOperator, "!"))
+    script = arena_.make(Op::kCall, {script}, "factorial");
   return script;
 }
 

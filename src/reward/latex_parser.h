@@ -1,5 +1,6 @@
-// Tokens -> expression tree. The grammar is lenient, as answers are: braces may be missing, products
-// are implicit, functions take their argument with or without brackets, unknown names are symbols.
+// Tokens -> expression tree. The grammar is lenient, as answers are: braces may be missing,
+// products are implicit, functions take their argument with or without brackets, unknown names are
+// symbols.
 //
 //   answer    = relation { "," relation }
 //   relation  = set { ("=" | "<" | ...) set }
@@ -84,8 +85,8 @@ class Parser {
   Budget& budget_;
   std::size_t position_ = 0;
   int depth_ = 0;
-  int bars_ = 0;      // open absolute values
-  int rows_ = 0;      // open environments, where & and \\ separate
+  int bars_ = 0;  // open absolute values
+  int rows_ = 0;  // open environments, where & and \\ separate
 };
 
 // Lexes and parses; `digits_grouped` as LexerOptions::group_digits.

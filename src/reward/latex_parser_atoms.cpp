@@ -12,7 +12,8 @@ int decimals_of(std::string_view digits) {
   const std::size_t point = digits.find('.');
   if (point == std::string_view::npos) return -1;
   std::size_t end = point + 1;
-  while (end < digits.size() && std::isdigit(static_cast<unsigned char>(digits[end]))) ++end;
+  while (end < digits.size() && std::isdigit(static_cast<unsigned char>(digits[end])))
+    ++end;
   return static_cast<int>(end - point - 1);
 }
 
@@ -26,8 +27,8 @@ bool names_a_function(std::string_view name) {
 }
 
 long base_of(std::string_view word) {
-  static constexpr std::string_view kWords[] = {"two", "three", "four", "five", "six", "seven",
-                                                "eight", "nine", "ten", "eleven", "twelve"};
+  static constexpr std::string_view kWords[] = {
+      "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"};
   for (std::size_t k = 0; k < std::size(kWords); ++k)
     if (word == kWords[k]) return static_cast<long>(k) + 2;
   return 0;
@@ -37,20 +38,27 @@ long base_of(std::string_view word) {
 
 Expression Parser::parse_atom() {
   switch (peek().kind) {
-    case TokenKind::kNumber: return parse_number();
+    case TokenKind::kNumber:
+      return parse_number();
     case TokenKind::kFraction: {
       const Token token = take();  // "1/2": one digit above
-      return arena_.number(Rational(token.text[0] - '0') / Rational(std::stol(token.text.substr(2))));
+      return arena_.number(Rational(token.text[0] - '0') /
+                           Rational(std::stol(token.text.substr(2))));
     }
-    case TokenKind::kSymbol: return parse_symbol();
-    case TokenKind::kWord: return parse_word();
-    case TokenKind::kCommand: return parse_command();
-    case TokenKind::kOpen: return parse_brackets();
+    case TokenKind::kSymbol:
+      return parse_symbol();
+    case TokenKind::kWord:
+      return parse_word();
+    case TokenKind::kCommand:
+      return parse_command();
+    case TokenKind::kOpen:
+      return parse_brackets();
     case TokenKind::kOperator:
       if (at(TokenKind::kOperator, "|")) return parse_bars();
       if (accept(TokenKind::kOperator, "%")) return parse_atom();
       break;
-    default: break;
+    default:
+      break;
   }
   throw ParseError("cannot read '" + peek().text + "'");
 }
@@ -58,7 +66,8 @@ Expression Parser::parse_atom() {
 Expression Parser::parse_number() {
   if (!at(TokenKind::kNumber)) throw ParseError("a number is missing");
   const std::string digits = take().text;
-  if (at(TokenKind::kCommand, "overline") || at(TokenKind::kCommand, "bar") || at(TokenKind::kCommand, "dot")) {
+  if (at(TokenKind::kCommand, "overline") || at(TokenKind::kCommand, "bar") ||
+      at(TokenKind::kCommand, "dot")) {
     if (digits.find('.') != std::string::npos) return parse_repeating(digits);
   }
   std::optional<Rational> value = Rational::parse_decimal(digits);
@@ -73,7 +82,8 @@ Expression Parser::parse_repeating(std::string_view digits) {
   ++position_;
   const bool braced = accept(TokenKind::kOpen, "{");
   const std::string period = at(TokenKind::kNumber) ? take().text : "";
-  if (braced && !accept(TokenKind::kClose, "}")) throw ParseError("a repeating decimal without an end");
+  if (braced && !accept(TokenKind::kClose, "}"))
+    throw ParseError("a repeating decimal without an end");
   const auto repeated = Rational::parse_integer(period);
   const auto head = Rational::parse_decimal(std::string(digits) == "." ? "0" : digits);
   if (!repeated || !head) throw ParseError("a repeating decimal without digits");
@@ -87,7 +97,8 @@ Expression Parser::parse_based(Expression number, std::string_view digits) {
   const std::size_t start = position_++;
   const std::string name = script_name();
   long base = base_of(name);
-  if (base == 0 && !name.empty() && name.size() <= 2 && std::isdigit(static_cast<unsigned char>(name[0])))
+  if (base == 0 && !name.empty() && name.size() <= 2 &&
+      std::isdigit(static_cast<unsigned char>(name[0])))
     base = std::stol(name);
   if (base < 2 || base > 36) {
     position_ = start;
@@ -104,9 +115,12 @@ std::string Parser::script_name() {
   int level = 0;
   do {
     const Token token = take();
-    if (token.kind == TokenKind::kOpen) ++level;
-    else if (token.kind == TokenKind::kClose) --level;
-    else name += token.text;
+    if (token.kind == TokenKind::kOpen)
+      ++level;
+    else if (token.kind == TokenKind::kClose)
+      --level;
+    else
+      name += token.text;
     budget_.spend();
   } while (level > 0);
   return name;
@@ -138,12 +152,15 @@ Expression Parser::parse_primes(std::string name) {
   while (true) {
     if (accept(TokenKind::kOperator, "'")) {
       name += "'";
-    } else if (at(TokenKind::kOperator, "^") && peek(1).kind == TokenKind::kOperator && peek(1).text == "'") {
+    } else if (at(TokenKind::kOperator, "^") && peek(1).kind == TokenKind::kOperator &&
+               peek(1).text == "'") {
       position_ += 2;
       name += "'";
-    } else if (at(TokenKind::kOperator, "^") && peek(1).text == "{" && peek(2).kind == TokenKind::kOperator && peek(2).text == "'") {
+    } else if (at(TokenKind::kOperator, "^") && peek(1).text == "{" &&
+               peek(2).kind == TokenKind::kOperator && peek(2).text == "'") {
       position_ += 2;
-      while (accept(TokenKind::kOperator, "'")) name += "'";
+      while (accept(TokenKind::kOperator, "'"))
+        name += "'";
       if (!accept(TokenKind::kClose, "}")) throw ParseError("a prime in a power");
     } else {
       return arena_.symbol(name);
@@ -173,7 +190,8 @@ Expression Parser::parse_call(Expression symbol) {
   if (!call) return symbol;
   Expression inner = parse_brackets();
   std::vector<Expression> args = inner->op == Op::kTuple ? inner->args : std::vector{inner};
-  if (symbol->name == "C" && args.size() == 2) return arena_.make(Op::kCall, std::move(args), "binom");
+  if (symbol->name == "C" && args.size() == 2)
+    return arena_.make(Op::kCall, std::move(args), "binom");
   return arena_.make(Op::kCall, std::move(args), "function " + symbol->name);
 }
 
@@ -192,8 +210,13 @@ Expression Parser::parse_units(Expression quantity) {
   std::string power;
   while (at(TokenKind::kWord)) {
     const std::string word = take().text;
-    if (word == "million" || word == "billion" || word == "thousand" || word == "trillion" || word == "hundred") {
-      const long zeros = word == "hundred" ? 2 : word == "thousand" ? 3 : word == "million" ? 6 : word == "billion" ? 9 : 12;
+    if (word == "million" || word == "billion" || word == "thousand" || word == "trillion" ||
+        word == "hundred") {
+      const long zeros = word == "hundred"    ? 2
+                         : word == "thousand" ? 3
+                         : word == "million"  ? 6
+                         : word == "billion"  ? 9
+                                              : 12;
       quantity = arena_.make(Op::kMultiply, {quantity, arena_.number(Rational(10).power(zeros))});
       continue;
     }
@@ -242,14 +265,18 @@ Expression Parser::parse_brackets() {
     std::vector<Expression> items;
     while (!at(TokenKind::kClose)) {
       items.push_back(parse_relation());
-      if (!at(TokenKind::kComma) && !at(TokenKind::kClose)) throw ParseError("a bracket without an end");
+      if (!at(TokenKind::kComma) && !at(TokenKind::kClose))
+        throw ParseError("a bracket without an end");
       if (at(TokenKind::kComma)) ++position_;
     }
     const char close = take().text[0];
     if (items.empty() || close == '}') throw ParseError("an empty bracket");
-    if (open == 'f' || open == 'c') result = arena_.make(Op::kCall, {items[0]}, open == 'f' ? "floor" : "ceil");
-    else if (items.size() == 1 && items[0]->op != Op::kList) result = items[0];
-    else result = arena_.tuple(std::move(items), open, close);
+    if (open == 'f' || open == 'c')
+      result = arena_.make(Op::kCall, {items[0]}, open == 'f' ? "floor" : "ceil");
+    else if (items.size() == 1 && items[0]->op != Op::kList)
+      result = items[0];
+    else
+      result = arena_.tuple(std::move(items), open, close);
   }
   bars_ = bars, rows_ = rows;
   --depth_;
@@ -262,7 +289,8 @@ Expression Parser::parse_group() {
   std::vector<Expression> items;
   while (!at(TokenKind::kClose)) {
     items.push_back(parse_relation());
-    if (!at(TokenKind::kComma) && !at(TokenKind::kClose)) throw ParseError("a group without an end");
+    if (!at(TokenKind::kComma) && !at(TokenKind::kClose))
+      throw ParseError("a group without an end");
     if (at(TokenKind::kComma)) ++position_;
   }
   ++position_;
@@ -280,7 +308,9 @@ Expression Parser::parse_set_braces() {
     const Token& token = tokens_[k];
     if (token.kind == TokenKind::kOpen) ++level;
     if (token.kind == TokenKind::kClose && --level < 0) break;
-    if (level == 0 && token.kind == TokenKind::kOperator && (token.text == "|" || token.text == ":")) bars.push_back(k);
+    if (level == 0 && token.kind == TokenKind::kOperator &&
+        (token.text == "|" || token.text == ":"))
+      bars.push_back(k);
     budget_.spend();
   }
   if (bars.size() % 2 == 1) tokens_[bars[0]].text.assign(1, 'B');

@@ -14,7 +14,8 @@ Expression Parser::parse_command() {
     return arena_.make(Op::kPower, {parse_argument(), arena_.number(Rational(1) / Rational(3))});
   if (name == "binom") {
     Expression first = parse_argument();
-    if (first->op == Op::kTuple && first->args.size() == 2) return arena_.make(Op::kCall, first->args, name);
+    if (first->op == Op::kTuple && first->args.size() == 2)
+      return arena_.make(Op::kCall, first->args, name);
     return arena_.make(Op::kCall, {first, parse_argument()}, name);
   }
   if (name == "emptyset") return arena_.make(Op::kSet, {});
@@ -37,7 +38,8 @@ Expression Parser::parse_argument() {
 
 // Without braces, \frac12 takes one digit for each part.
 Expression Parser::parse_frac_part() {
-  if (!at(TokenKind::kNumber)) return at(TokenKind::kOperator, "-") ? parse_unary() : parse_argument();
+  if (!at(TokenKind::kNumber))
+    return at(TokenKind::kOperator, "-") ? parse_unary() : parse_argument();
   Token& token = tokens_[position_];
   const std::string digit = token.text.substr(0, 1);
   token.text.erase(0, 1);
@@ -72,9 +74,12 @@ Expression Parser::parse_sqrt() {
 Parser::Scripts Parser::parse_scripts() {
   Scripts scripts;
   while (true) {
-    if (scripts.upper == nullptr && accept(TokenKind::kOperator, "^")) scripts.upper = parse_script();
-    else if (scripts.lower == nullptr && accept(TokenKind::kOperator, "_")) scripts.lower = parse_script();
-    else return scripts;
+    if (scripts.upper == nullptr && accept(TokenKind::kOperator, "^"))
+      scripts.upper = parse_script();
+    else if (scripts.lower == nullptr && accept(TokenKind::kOperator, "_"))
+      scripts.lower = parse_script();
+    else
+      return scripts;
   }
 }
 
@@ -83,22 +88,26 @@ Expression Parser::parse_function(const std::string& name) {
   std::vector<Expression> args;
   if (at(TokenKind::kOpen)) {
     Expression inner = parse_brackets();
-    if (inner->op == Op::kTuple || inner->op == Op::kSet) args = inner->args;
-    else args = {inner};
+    if (inner->op == Op::kTuple || inner->op == Op::kSet)
+      args = inner->args;
+    else
+      args = {inner};
   } else if (at(TokenKind::kOperator, "|")) {
     args = {parse_power()};
   } else {
     const bool negative = accept(TokenKind::kOperator, "-");
     std::vector<Expression> factors = {parse_power()};
     while ((at(TokenKind::kSymbol) || at(TokenKind::kNumber) || at(TokenKind::kCommand, "frac") ||
-            at(TokenKind::kCommand, "sqrt")) && !(at(TokenKind::kNumber) && factors.back()->op == Op::kNumber))
+            at(TokenKind::kCommand, "sqrt")) &&
+           !(at(TokenKind::kNumber) && factors.back()->op == Op::kNumber))
       factors.push_back(parse_power());
     Expression argument = factors.size() == 1 ? factors[0] : arena_.make(Op::kMultiply, factors);
     args = {negative ? arena_.make(Op::kNegate, {argument}) : argument};
   }
   if (scripts.lower != nullptr) args.push_back(scripts.lower);
   if (scripts.upper == nullptr) return arena_.make(Op::kCall, std::move(args), name);
-  const bool inverse = scripts.upper->op == Op::kNegate && scripts.upper->args[0]->op == Op::kNumber &&
+  const bool inverse = scripts.upper->op == Op::kNegate &&
+                       scripts.upper->args[0]->op == Op::kNumber &&
                        scripts.upper->args[0]->value == Rational(1);
   if (inverse && (name.starts_with("sin") || name.starts_with("cos") || name.starts_with("tan") ||
                   name.starts_with("cot") || name.starts_with("sec") || name.starts_with("csc")))
@@ -122,8 +131,8 @@ Expression Parser::parse_accent(const std::string& name) {
 Expression Parser::parse_environment() {
   std::string name = script_name();
   if (name == "array") script_name();  // its column specification
-  const bool aligned = name.starts_with("align") || name.starts_with("equation") || name.starts_with("gather") ||
-                       name == "split";
+  const bool aligned = name.starts_with("align") || name.starts_with("equation") ||
+                       name.starts_with("gather") || name == "split";
   std::vector<Expression> rows, cells;
   const int bars = std::exchange(bars_, 0);
   ++rows_;
@@ -132,7 +141,8 @@ Expression Parser::parse_environment() {
     budget_.spend();
     if (accept(TokenKind::kOperator, "r")) {
       if (!cells.empty()) rows.push_back(arena_.tuple(std::exchange(cells, {}), '(', ')'));
-    } else if (at(TokenKind::kOperator, "&") || at(TokenKind::kComma) || at(TokenKind::kSymbol, "hline")) {
+    } else if (at(TokenKind::kOperator, "&") || at(TokenKind::kComma) ||
+               at(TokenKind::kSymbol, "hline")) {
       ++position_;
     } else {
       cells.push_back(parse_relation());
@@ -146,7 +156,8 @@ Expression Parser::parse_environment() {
   if (rows.empty()) throw ParseError("an empty matrix");
   if (aligned) {
     std::vector<Expression> items;
-    for (Expression row : rows) items.insert(items.end(), row->args.begin(), row->args.end());
+    for (Expression row : rows)
+      items.insert(items.end(), row->args.begin(), row->args.end());
     return as_list(std::move(items), Op::kList);
   }
   Expression matrix = arena_.make(Op::kMatrix, std::move(rows));

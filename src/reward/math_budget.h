@@ -8,7 +8,7 @@
 
 namespace antisd::math {
 
-inline constexpr int kMaxDepth = 120;              // of nested brackets, braces and powers
+inline constexpr int kMaxDepth = 120;                   // of nested brackets, braces and powers
 inline constexpr std::size_t kMaxAnswerBytes = 10'000;  // longer answers are not parsed
 
 // Counted in steps of roughly a microsecond, so that the same texts give the same verdict on every
@@ -16,7 +16,9 @@ inline constexpr std::size_t kMaxAnswerBytes = 10'000;  // longer answers are no
 // that cost more than they say.
 class Budget {
  public:
-  explicit Budget(int milliseconds) : steps_(milliseconds * kStepsPerMillisecond), limit_(cpu_time() + milliseconds * 700'000LL) {}
+  explicit Budget(int milliseconds)
+      : steps_(milliseconds * kStepsPerMillisecond),
+        limit_(cpu_time() + milliseconds * 700'000LL) {}
 
   void spend(int cost = 1) {
     steps_ -= cost;

@@ -11,7 +11,9 @@ namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-double log_add(double a, double b) { return std::max(a, b) + 1; }
+double log_add(double a, double b) {
+  return std::max(a, b) + 1;
+}
 
 // Rounding of a result this large, on top of what its operands bring.
 Complex finish(Complex z, double error) {
@@ -22,12 +24,18 @@ Complex finish(Complex z, double error) {
   return z;
 }
 
-Complex times_i(const Complex& z) { return {-z.im, z.re, z.error}; }
-Complex negated(const Complex& z) { return {-z.re, -z.im, z.error}; }
+Complex times_i(const Complex& z) {
+  return {-z.im, z.re, z.error};
+}
+Complex negated(const Complex& z) {
+  return {-z.re, -z.im, z.error};
+}
 
 }  // namespace
 
-Complex Complex::from(const Rational& value) { return from_real(Real::from(value)); }
+Complex Complex::from(const Rational& value) {
+  return from_real(Real::from(value));
+}
 
 Complex Complex::from_real(Real value) {
   Complex z;
@@ -51,7 +59,8 @@ Complex operator-(const Complex& a, const Complex& b) {
 }
 
 Complex operator*(const Complex& a, const Complex& b) {
-  const double error = log_add(std::max(a.log2(), a.error) + b.error, std::max(b.log2(), b.error) + a.error);
+  const double error =
+      log_add(std::max(a.log2(), a.error) + b.error, std::max(b.log2(), b.error) + a.error);
   if (a.im.sign() == 0 && b.im.sign() == 0) return finish({a.re * b.re, Real()}, error);
   return finish({a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}, error);
 }
@@ -148,7 +157,8 @@ Complex complex_asin(const Complex& z) {
 // arctan z = i/2 (log(1 - i z) - log(1 + i z))
 Complex complex_atan(const Complex& z) {
   const Complex one = Complex::from(1), iz = times_i(z);
-  return times_i(complex_log(one - iz) - complex_log(one + iz)) * Complex::from(Rational(1) / Rational(2));
+  return times_i(complex_log(one - iz) - complex_log(one + iz)) *
+         Complex::from(Rational(1) / Rational(2));
 }
 
 }  // namespace antisd::math

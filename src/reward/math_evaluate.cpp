@@ -13,7 +13,8 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64's finaliser
 }
 
 std::uint64_t hash_text(std::string_view text, std::uint64_t seed) {
-  for (const char c : text) seed = mix(seed ^ static_cast<unsigned char>(c));
+  for (const char c : text)
+    seed = mix(seed ^ static_cast<unsigned char>(c));
   return mix(seed);
 }
 
@@ -28,8 +29,9 @@ std::uint64_t hash_value(const Complex& z, std::uint64_t seed) {
     const Real biased = *part + *part * Real(0x1.9p-60);
     long exponent = 0;
     const double mantissa = mpf_get_d_2exp(&exponent, biased.get());
-    seed = mix(seed ^ static_cast<std::uint64_t>(std::ldexp(mantissa, 50)) ^
-               (static_cast<std::uint64_t>(exponent) << 52));
+    seed =
+        mix(seed ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(std::ldexp(mantissa, 50))) ^
+            (static_cast<std::uint64_t>(exponent) << 52));
   }
   return seed;
 }
@@ -40,11 +42,13 @@ Complex in_range(std::uint64_t hash, long low, long high) {
 }
 
 bool is_trigonometric(std::string_view name) {
-  return name == "sin" || name == "cos" || name == "tan" || name == "cot" || name == "sec" || name == "csc";
+  return name == "sin" || name == "cos" || name == "tan" || name == "cot" || name == "sec" ||
+         name == "csc";
 }
 
 bool is_hyperbolic(std::string_view name) {
-  return name == "sinh" || name == "cosh" || name == "tanh" || name == "coth" || name == "sech" || name == "csch";
+  return name == "sinh" || name == "cosh" || name == "tanh" || name == "coth" || name == "sech" ||
+         name == "csch";
 }
 
 }  // namespace
@@ -52,57 +56,76 @@ bool is_hyperbolic(std::string_view name) {
 Complex Evaluator::variable(const std::string& name) {
   const std::uint64_t hash = hash_text(name, 1000 + point_.index);
   switch (point_.index) {
-    case 0: return in_range(hash, 0, 2);
-    case 1: return in_range(hash, 1, 9);
-    case 2: return in_range(hash, -3, 3);
-    case 3: return in_range(hash, -1, 1);
-    case 4: return in_range(hash, -8, 0);
-    default: return in_range(hash, 0, 40);
+    case 0:
+      return in_range(hash, 0, 2);
+    case 1:
+      return in_range(hash, 1, 9);
+    case 2:
+      return in_range(hash, -3, 3);
+    case 3:
+      return in_range(hash, -1, 1);
+    case 4:
+      return in_range(hash, -8, 0);
+    default:
+      return in_range(hash, 0, 40);
   }
 }
 
 Complex Evaluator::evaluate(Expression e) {
   budget_.spend(2);
   switch (e->op) {
-    case Op::kNumber: return Complex::from(e->value);
+    case Op::kNumber:
+      return Complex::from(e->value);
     case Op::kSymbol:
       if (e->name == "pi") return Complex::from_real(real_pi());
       if (e->name == "e") return complex_exp(Complex::from(1));
       if (e->name == "i") return {Real(), Real(1), kRounding};
       return variable(e->name);
-    case Op::kWord: return variable(e->name);
+    case Op::kWord:
+      return variable(e->name);
     case Op::kAdd: {
       Complex sum = evaluate(e->args[0]);
-      for (std::size_t k = 1; k < e->args.size(); ++k) sum = sum + evaluate(e->args[k]);
+      for (std::size_t k = 1; k < e->args.size(); ++k)
+        sum = sum + evaluate(e->args[k]);
       return sum;
     }
-    case Op::kNegate: return Complex::from(0) - evaluate(e->args[0]);
+    case Op::kNegate:
+      return Complex::from(0) - evaluate(e->args[0]);
     case Op::kMultiply: {
       Complex product = evaluate(e->args[0]);
-      for (std::size_t k = 1; k < e->args.size(); ++k) product = product * evaluate(e->args[k]);
+      for (std::size_t k = 1; k < e->args.size(); ++k)
+        product = product * evaluate(e->args[k]);
       return product;
     }
-    case Op::kDivide: return evaluate(e->args[0]) / evaluate(e->args[1]);
+    case Op::kDivide:
+      return evaluate(e->args[0]) / evaluate(e->args[1]);
     case Op::kRatio:
       if (e->args.size() == 2) return evaluate(e->args[0]) / evaluate(e->args[1]);
       return opaque(e);
-    case Op::kPower: return power(e);
-    case Op::kCall: return call(e);
-    case Op::kPercent: return evaluate(e->args[0]) / Complex::from(100);
+    case Op::kPower:
+      return power(e);
+    case Op::kCall:
+      return call(e);
+    case Op::kPercent:
+      return evaluate(e->args[0]) / Complex::from(100);
     case Op::kDegree: {
       const Complex value = evaluate(e->args[0]);
       if (angle_depth_ == 0) return value;
       return value * Complex::from_real(real_pi()) / Complex::from(180);
     }
-    case Op::kUnit: return evaluate(e->args[0]);
-    default: return opaque(e);
+    case Op::kUnit:
+      return evaluate(e->args[0]);
+    default:
+      return opaque(e);
   }
 }
 
 Complex Evaluator::opaque(Expression e) {
   std::uint64_t hash = hash_text(e->name, 77 + static_cast<int>(e->op) + 1000 * point_.index);
-  hash = mix(hash ^ static_cast<unsigned char>(e->open) ^ (static_cast<std::uint64_t>(e->close) << 8));
-  for (Expression arg : e->args) hash = hash_value(evaluate(arg), hash);
+  hash =
+      mix(hash ^ static_cast<unsigned char>(e->open) ^ (static_cast<std::uint64_t>(e->close) << 8));
+  for (Expression arg : e->args)
+    hash = hash_value(evaluate(arg), hash);
   return in_range(hash, 0, 3);
 }
 
@@ -140,16 +163,17 @@ Complex Evaluator::call(Expression e) {
   const std::string& name = e->name;
   if (name == "factorial" || name == "binom" || name == "gcd" || name == "lcm") {
     if (const auto value = exact_value(e, budget_)) return Complex::from(*value);
-    if (variables(e).empty() && name == "factorial") throw BudgetExceeded("a factorial is too large");
+    if (variables(e).empty() && name == "factorial")
+      throw BudgetExceeded("a factorial is too large");
     return opaque(e);
   }
   if (is_trigonometric(name)) return trigonometric(name, e->args[0]);
   if (e->args.empty()) return opaque(e);
   if (name == "based") return evaluate(e->args[0]);
   if (name == "max" || name == "min") return extreme(e, name == "max" ? 1 : -1);
-  if (name == "exp" || name == "ln" || name == "log" || name == "lg" || name == "lb" || name == "abs" ||
-      name == "floor" || name == "ceil" || name == "re" || name == "im" || name.starts_with("arc") ||
-      is_hyperbolic(name)) {
+  if (name == "exp" || name == "ln" || name == "log" || name == "lg" || name == "lb" ||
+      name == "abs" || name == "floor" || name == "ceil" || name == "re" || name == "im" ||
+      name.starts_with("arc") || is_hyperbolic(name)) {
     const Complex z = evaluate(e->args[0]);
     if (name == "exp") return complex_exp(z);
     if (name == "ln") return logarithm(z);

@@ -1,9 +1,9 @@
 // The value of an expression: exactly, where it is rational, or numerically at a chosen point.
 //
 // Variables get values derived from their names and a seed, so that the same variable has the same
-// value on both sides of a comparison. What has no numeric meaning (an unknown function, a set inside
-// a call) gets a value derived from its name and the values of its parts: it equals itself, however
-// its parts are written, and nothing else.
+// value on both sides of a comparison. What has no numeric meaning (an unknown function, a set
+// inside a call) gets a value derived from its name and the values of its parts: it equals itself,
+// however its parts are written, and nothing else.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace antisd::math {
 std::optional<Rational> exact_value(Expression e, Budget& budget);
 
 struct Point {
-  int index = 0;             // which of the points; 0 and 1 have positive coordinates only
+  int index = 0;              // which of the points; 0 and 1 have positive coordinates only
   bool log_base_ten = false;  // what \log without a base means
 };
 inline constexpr int kPoints = 6;

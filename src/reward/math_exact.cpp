@@ -17,7 +17,8 @@ std::optional<Rational> exact_power(const Rational& base, const Rational& expone
   const std::optional<long> degree = exponent.denominator().to_long();
   if (base == Rational(1)) return base;
   if (!n || !degree || std::abs(*n) > 1'000'000'000 || *degree > 1000) return std::nullopt;
-  if (static_cast<double>(base.bits()) * static_cast<double>(std::abs(*n)) > kMaxNumberBits) return std::nullopt;
+  if (static_cast<double>(base.bits()) * static_cast<double>(std::abs(*n)) > kMaxNumberBits)
+    return std::nullopt;
   std::optional<Rational> root = *degree == 1 ? base : base.root(*degree);
   if (!root) return std::nullopt;
   return root->power(*n);
@@ -65,9 +66,12 @@ std::optional<Rational> exact_call(Expression e, Budget& budget) {
   long result = integers[0];
   for (const long value : integers) {
     long a = std::labs(result), b = std::labs(value);
-    while (b != 0) a = std::exchange(b, a % b);
-    if (name == "gcd") result = a;
-    else if (a == 0 || __builtin_mul_overflow(result / a, value, &result)) return std::nullopt;
+    while (b != 0)
+      a = std::exchange(b, a % b);
+    if (name == "gcd")
+      result = a;
+    else if (a == 0 || __builtin_mul_overflow(result / a, value, &result))
+      return std::nullopt;
   }
   return Rational(std::labs(result));
 }
@@ -86,12 +90,14 @@ std::optional<Rational> exact_value(Expression e, Budget& budget) {
   budget.spend();
   const auto of = [&](std::size_t k) { return exact_value(e->args[k], budget); };
   switch (e->op) {
-    case Op::kNumber: return e->value;
+    case Op::kNumber:
+      return e->value;
     case Op::kNegate: {
       const auto value = of(0);
       return value ? std::optional(-*value) : std::nullopt;
     }
-    case Op::kAdd: case Op::kMultiply: {
+    case Op::kAdd:
+    case Op::kMultiply: {
       auto total = of(0);
       for (std::size_t k = 1; total && k < e->args.size(); ++k) {
         const auto value = of(k);
@@ -101,7 +107,8 @@ std::optional<Rational> exact_value(Expression e, Budget& budget) {
       }
       return total;
     }
-    case Op::kDivide: case Op::kRatio: {
+    case Op::kDivide:
+    case Op::kRatio: {
       if (e->args.size() != 2) return std::nullopt;
       const auto above = of(0);
       if (!above) return std::nullopt;
@@ -122,9 +129,13 @@ std::optional<Rational> exact_value(Expression e, Budget& budget) {
       const auto value = of(0);
       return value ? std::optional(*value / Rational(100)) : std::nullopt;
     }
-    case Op::kDegree: case Op::kUnit: return of(0);
-    case Op::kCall: return exact_call(e, budget);
-    default: return std::nullopt;
+    case Op::kDegree:
+    case Op::kUnit:
+      return of(0);
+    case Op::kCall:
+      return exact_call(e, budget);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -161,7 +172,8 @@ Comparison compare_proportional(Expression a, Expression b, bool positive, Budge
       if (x.is_zero() || y.is_zero()) return Comparison::kDifferent;
       const Complex here = x / y;
       if (positive && !(here.is_real() && here.re.sign() > 0)) return Comparison::kDifferent;
-      if (ratio && zero_or_not(here - *ratio, here.log2()) != Comparison::kEqual) return Comparison::kDifferent;
+      if (ratio && zero_or_not(here - *ratio, here.log2()) != Comparison::kEqual)
+        return Comparison::kDifferent;
       ratio = here;
       ++agreed;
     } catch (const Undefined&) {

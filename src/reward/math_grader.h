@@ -4,8 +4,8 @@
 //   grade_math("\\frac{1}{2}", "... so the result is \\boxed{0.5}.").verdict == Verdict::kCorrect
 //   grade_math("1/3", "\\boxed{.3333}").verdict == Verdict::kWrong
 //
-// A response without an answer is wrong. What cannot be decided (too large, too deep, out of time) is
-// undecided with a reason, never wrong. answer_compare.h lists the conventions of equality.
+// A response without an answer is wrong. What cannot be decided (too large, too deep, out of time)
+// is undecided with a reason, never wrong. answer_compare.h lists the conventions of equality.
 #pragma once
 
 #include <string>
@@ -22,14 +22,15 @@ struct Grade {
 };
 
 struct MathGraderOptions {
-  bool last_number = false;         // the last number answers where nothing else does
-  double relative_tolerance = 0;    // accept numbers this close to the gold answer; 0: exact
-  bool raw = false;                 // the response is the answer itself
-  bool identical_shortcut = true;   // equal text needs no mathematics
+  bool last_number = false;        // the last number answers where nothing else does
+  double relative_tolerance = 0;   // accept numbers this close to the gold answer; 0: exact
+  bool raw = false;                // the response is the answer itself
+  bool identical_shortcut = true;  // equal text needs no mathematics
   int budget_ms = 50;
 };
 
 // Pure and thread-safe.
-Grade grade_math(std::string_view answer, std::string_view response, const MathGraderOptions& options = {});
+Grade grade_math(std::string_view answer, std::string_view response,
+                 const MathGraderOptions& options = {});
 
 }  // namespace antisd

@@ -35,14 +35,16 @@ Comparison Normalizer::compare(const NormalForm& a, const NormalForm& b) {
   try {
     const Polynomial left = product(a.above, b.below), right = product(b.above, a.below);
     if (left == right) return Comparison::kEqual;
-    return only_variables(left) && only_variables(right) ? Comparison::kDifferent : Comparison::kUnknown;
+    return only_variables(left) && only_variables(right) ? Comparison::kDifferent
+                                                         : Comparison::kUnknown;
   } catch (const TooLarge&) {
     return Comparison::kUnknown;
   }
 }
 
 Comparison Normalizer::compare_zeros(const NormalForm& a, const NormalForm& b) {
-  if (a.above.empty() || b.above.empty()) return a.above == b.above ? Comparison::kEqual : Comparison::kUnknown;
+  if (a.above.empty() || b.above.empty())
+    return a.above == b.above ? Comparison::kEqual : Comparison::kUnknown;
   const Rational factor = a.above.begin()->second / b.above.begin()->second;
   if (a.above.size() != b.above.size()) return Comparison::kUnknown;
   for (auto x = a.above.begin(), y = b.above.begin(); x != a.above.end(); ++x, ++y)
@@ -97,9 +99,12 @@ Polynomial Normalizer::product(const Polynomial& a, const Polynomial& b) {
       auto y = right.begin();
       while (x != left.end() || y != right.end()) {
         std::pair<int, int> power;
-        if (y == right.end() || (x != left.end() && x->first < y->first)) power = *x++;
-        else if (x == left.end() || y->first < x->first) power = *y++;
-        else power = {x->first, x->second + y->second}, ++x, ++y;
+        if (y == right.end() || (x != left.end() && x->first < y->first))
+          power = *x++;
+        else if (x == left.end() || y->first < x->first)
+          power = *y++;
+        else
+          power = {x->first, x->second + y->second}, ++x, ++y;
         const Atom& kind = atoms_[power.first];
         if (kind.degree > 0 && power.second >= kind.degree) {
           coefficient = coefficient * Rational(kind.radicand).power(power.second / kind.degree);
@@ -137,11 +142,13 @@ NormalForm Normalizer::root(long radicand, int degree) {
   const auto take = [&](long base, int times) {
     result = multiply(result, constant(Rational(base).power(times / degree)));
     const std::string name = std::to_string(base) + "^1/" + std::to_string(degree);
-    for (int k = 0; k < times % degree; ++k) result = multiply(result, atom(name, {false, base, degree}));
+    for (int k = 0; k < times % degree; ++k)
+      result = multiply(result, atom(name, {false, base, degree}));
   };
   for (long prime = 2; prime <= 1000 && prime * prime <= radicand; ++prime) {
     int times = 0;
-    for (; radicand % prime == 0; radicand /= prime) ++times;
+    for (; radicand % prime == 0; radicand /= prime)
+      ++times;
     if (times > 0) take(prime, times);
   }
   if (radicand > 1) take(radicand, 1);
@@ -151,7 +158,8 @@ NormalForm Normalizer::root(long radicand, int degree) {
 NormalForm Normalizer::power(Expression e) {
   const std::optional<Rational> exponent = exact_value(e->args[1], budget_);
   if (!exponent) return opaque(e);
-  const std::optional<long> above = exponent->numerator().to_long(), below = exponent->denominator().to_long();
+  const std::optional<long> above = exponent->numerator().to_long(),
+                            below = exponent->denominator().to_long();
   if (!above || !below || std::abs(*above) > kMaxExponent || *below > 12) return opaque(e);
   NormalForm base;
   if (*below == 1) {
@@ -168,7 +176,8 @@ NormalForm Normalizer::power(Expression e) {
     base = divide(root(*numerator, degree), root(*denominator, degree));
   }
   NormalForm result = constant(1);
-  for (long k = 0; k < std::abs(*above); ++k) result = multiply(result, base);
+  for (long k = 0; k < std::abs(*above); ++k)
+    result = multiply(result, base);
   return *above < 0 ? divide(constant(1), result) : result;
 }
 
@@ -199,19 +208,29 @@ NormalForm Normalizer::form(Expression e) {
     case Op::kSymbol:
       if (e->name == "i") return atom("i", {false, -1, 2});
       return atom(e->name, {e->name != "pi" && e->name != "e" && e->name != "infinity"});
-    case Op::kNegate: return multiply(constant(-1), form(e->args[0]));
-    case Op::kAdd: case Op::kMultiply: {
+    case Op::kNegate:
+      return multiply(constant(-1), form(e->args[0]));
+    case Op::kAdd:
+    case Op::kMultiply: {
       NormalForm total = form(e->args[0]);
       for (std::size_t k = 1; k < e->args.size(); ++k)
-        total = e->op == Op::kAdd ? add(total, form(e->args[k])) : multiply(total, form(e->args[k]));
+        total =
+            e->op == Op::kAdd ? add(total, form(e->args[k])) : multiply(total, form(e->args[k]));
       return total;
     }
-    case Op::kDivide: return divide(form(e->args[0]), form(e->args[1]));
-    case Op::kPercent: return divide(form(e->args[0]), constant(100));
-    case Op::kPower: return power(e);
-    case Op::kUnit: return form(e->args[0]);
-    case Op::kCall: case Op::kWord: return opaque(e);
-    default: throw TooLarge{};  // degrees depend on their place, collections have no form
+    case Op::kDivide:
+      return divide(form(e->args[0]), form(e->args[1]));
+    case Op::kPercent:
+      return divide(form(e->args[0]), constant(100));
+    case Op::kPower:
+      return power(e);
+    case Op::kUnit:
+      return form(e->args[0]);
+    case Op::kCall:
+    case Op::kWord:
+      return opaque(e);
+    default:
+      throw TooLarge{};  // degrees depend on their place, collections have no form
   }
 }
 

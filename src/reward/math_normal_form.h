@@ -1,6 +1,6 @@
-// A symbolic normal form: a quotient of polynomials with rational coefficients over atoms. Atoms are
-// variables, roots of primes, the imaginary unit, pi, e, and whatever is not worked out (a call, a
-// power with a symbolic exponent), by name.
+// A symbolic normal form: a quotient of polynomials with rational coefficients over atoms. Atoms
+// are variables, roots of primes, the imaginary unit, pi, e, and whatever is not worked out (a
+// call, a power with a symbolic exponent), by name.
 //
 //   (x+1)(x-1) and x^2-1, sqrt(8) and 2 sqrt(2), 1/(1+i) and (1-i)/2 have equal forms.
 //

@@ -19,11 +19,20 @@ Comparison compared(const char* a, const char* b) {
 
 TEST(NormalForm, ProvesEquality) {
   const std::pair<const char*, const char*> equal[] = {
-      {"(x+1)^3", "x^3+3x^2+3x+1"}, {"\\sqrt{8}", "2\\sqrt{2}"}, {"\\sqrt{6}", "\\sqrt{2}\\sqrt{3}"},
-      {"\\frac{1}{1+i}", "\\frac{1-i}{2}"}, {"\\frac{1}{\\sqrt{3}-1}", "\\frac{\\sqrt3+1}{2}"},
-      {"\\frac{x^2-1}{x-1}", "x+1"}, {"\\sqrt[3]{16}", "2\\sqrt[3]{2}"}, {"\\sqrt{\\frac{2}{3}}", "\\frac{\\sqrt6}{3}"},
-      {"\\sin(x+x)", "\\sin(2x)"}, {"2^{n}+3", "3+2^n"}, {"(x-x)y", "0"}, {"\\frac{a}{b}+\\frac{c}{d}", "\\frac{ad+bc}{bd}"}};
-  for (const auto& [a, b] : equal) EXPECT_EQ(compared(a, b), Comparison::kEqual) << a << "  and  " << b;
+      {"(x+1)^3", "x^3+3x^2+3x+1"},
+      {"\\sqrt{8}", "2\\sqrt{2}"},
+      {"\\sqrt{6}", "\\sqrt{2}\\sqrt{3}"},
+      {"\\frac{1}{1+i}", "\\frac{1-i}{2}"},
+      {"\\frac{1}{\\sqrt{3}-1}", "\\frac{\\sqrt3+1}{2}"},
+      {"\\frac{x^2-1}{x-1}", "x+1"},
+      {"\\sqrt[3]{16}", "2\\sqrt[3]{2}"},
+      {"\\sqrt{\\frac{2}{3}}", "\\frac{\\sqrt6}{3}"},
+      {"\\sin(x+x)", "\\sin(2x)"},
+      {"2^{n}+3", "3+2^n"},
+      {"(x-x)y", "0"},
+      {"\\frac{a}{b}+\\frac{c}{d}", "\\frac{ad+bc}{bd}"}};
+  for (const auto& [a, b] : equal)
+    EXPECT_EQ(compared(a, b), Comparison::kEqual) << a << "  and  " << b;
 }
 
 TEST(NormalForm, ProvesDifferenceOfRationalFunctionsOnly) {

@@ -157,7 +157,8 @@ std::size_t Rational::bits() const {
 
 std::string Rational::to_string() const {
   if (bits() > 100'000) throw BudgetExceeded("a number is too large to print");
-  std::string text(mpz_sizeinbase(mpq_numref(q_), 10) + mpz_sizeinbase(mpq_denref(q_), 10) + 3, '\0');
+  std::string text(mpz_sizeinbase(mpq_numref(q_), 10) + mpz_sizeinbase(mpq_denref(q_), 10) + 3,
+                   '\0');
   mpq_get_str(text.data(), 10, q_);
   text.resize(text.find('\0'));
   return text;

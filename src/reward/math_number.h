@@ -26,7 +26,9 @@ inline constexpr std::size_t kMaxNumberBits = 100'000;
 class Rational {
  public:
   Rational() { mpq_init(q_); }
-  Rational(long value) : Rational() { mpq_set_si(q_, value, 1); }  // NOLINT: numbers read as numbers
+  Rational(long value) : Rational() {
+    mpq_set_si(q_, value, 1);
+  }  // NOLINT: numbers read as numbers
   Rational(const Rational& other) : Rational() { mpq_set(q_, other.q_); }
   Rational(Rational&& other) noexcept : Rational() { mpq_swap(q_, other.q_); }
   Rational& operator=(const Rational& other);
@@ -45,7 +47,9 @@ class Rational {
   friend Rational operator*(const Rational& a, const Rational& b);
   friend Rational operator/(const Rational& a, const Rational& b);  // b is not zero
   Rational operator-() const;
-  friend bool operator==(const Rational& a, const Rational& b) { return mpq_equal(a.q_, b.q_) != 0; }
+  friend bool operator==(const Rational& a, const Rational& b) {
+    return mpq_equal(a.q_, b.q_) != 0;
+  }
   friend bool operator<(const Rational& a, const Rational& b) { return mpq_cmp(a.q_, b.q_) < 0; }
 
   int sign() const { return mpq_sgn(q_); }

@@ -51,8 +51,10 @@ double Real::log2() const {
 
 Real Real::scaled(long log2) const {
   Real result;
-  if (log2 >= 0) mpf_mul_2exp(result.x_, x_, log2);
-  else mpf_div_2exp(result.x_, x_, -log2);
+  if (log2 >= 0)
+    mpf_mul_2exp(result.x_, x_, log2);
+  else
+    mpf_div_2exp(result.x_, x_, -log2);
   return result;
 }
 
@@ -115,7 +117,8 @@ Real real_exp(const Real& x) {
     term = term * r / Real(n);
     sum = sum + term;
   }
-  for (int step = 0; step < 8; ++step) sum = sum * sum;
+  for (int step = 0; step < 8; ++step)
+    sum = sum * sum;
   return sum.scaled(k);
 }
 

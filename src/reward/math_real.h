@@ -13,8 +13,8 @@
 
 namespace antisd::math {
 
-inline constexpr int kPrecision = 320;      // bits of the mantissa
-inline constexpr double kRounding = -300;   // log2 of the relative error of one operation
+inline constexpr int kPrecision = 320;       // bits of the mantissa
+inline constexpr double kRounding = -300;    // log2 of the relative error of one operation
 inline constexpr double kMaxLog2 = 1 << 30;  // larger magnitudes are refused
 
 // mpf_t with value semantics.
@@ -37,7 +37,7 @@ class Real {
   friend bool operator<(const Real& a, const Real& b) { return mpf_cmp(a.x_, b.x_) < 0; }
 
   int sign() const { return mpf_sgn(x_); }
-  double log2() const;         // of the magnitude; -infinity for zero
+  double log2() const;           // of the magnitude; -infinity for zero
   Real scaled(long log2) const;  // this * 2^log2
   Real absolute() const { return sign() < 0 ? -*this : *this; }
   Real square_root() const;  // not negative
