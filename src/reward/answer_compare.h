@@ -30,7 +30,6 @@ class AnswerComparer {
   using Items = std::vector<Expression>;
 
   Comparison compare_relations(Expression a, Expression b);
-  std::optional<Comparison> compare_approximate(Expression a, Expression b);
   Comparison compare_equations(Expression a, Expression b);
   Comparison compare_inequalities(Expression a, Expression b);
   Comparison compare_collections(Expression a, Expression b);
@@ -44,6 +43,7 @@ class AnswerComparer {
 
   Expression difference(Expression a, Expression b);
   Expression as_matrix(Expression e);
+  Items approximate_sides(Expression e);
   Expression without_words(Expression e, Expression other);
   Items items_of(Expression e);
   Items without_repeats(Items items);

@@ -207,6 +207,59 @@ std::size_t sentence_end(std::string_view text) {
   return text.size();
 }
 
+// The number of a sentence that has several words and just one number: "She sold 18 of them".
+std::string_view only_number(std::string_view text) {
+  int words = 0, numbers = 0;
+  std::string_view number;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    if (text[at] == '\\' || text[at] == '=' || text[at] == '^' || text[at] == '(') return {};
+    if (is_letter(text[at])) {
+      while (end < text.size() && is_letter(text[end]))
+        ++end;
+      words += end - at >= 2;
+    } else if (is_digit(text[at])) {
+      while (end < text.size() &&
+             (is_digit(text[end]) || ((text[end] == ',' || text[end] == '.' || text[end] == '/') &&
+                                      end + 1 < text.size() && is_digit(text[end + 1]))))
+        ++end;
+      const bool negative = at > 0 && text[at - 1] == '-';
+      if (end < text.size() && text[end] == '%') ++end;
+      number = text.substr(at - negative, end - at + negative);
+      ++numbers;
+    }
+    at = end;
+  }
+  return words >= 3 && numbers == 1 ? number : std::string_view();
+}
+
+// An answer out of its formulas, or out of the few words around it.
+std::string without_prose(std::string_view text) {
+  if (auto inside = last_formulas(text)) return *inside;
+  // "x is 5", "It equals 5", "Solution: 5"
+  std::size_t start = 0;
+  int level = 0;  // of braces: \text{the value is } 5 stays whole
+  for (std::size_t at = 1; at < text.size(); ++at) {
+    level += (text[at - 1] == '{') - (text[at - 1] == '}');
+    if (text[at - 1] != ' ' || level > 0) continue;
+    for (const std::string_view verb : {"is ", "are ", "equals ", "be "})
+      if (text.size() - at > verb.size() && starts_with_word(text.substr(at), verb))
+        start = at + verb.size();
+  }
+  text = trim(text.substr(start));
+  for (const std::string_view word :
+       {"answer:", "solution:", "result:", "approximately ", "about ", "exactly ", "the "})
+    if (starts_with_word(text, word) && text.size() > word.size())
+      text = trim(text.substr(word.size()));
+  while (!text.empty() && (text.back() == '.' || text.back() == ',' || text.back() == ';') &&
+         text.size() > 1)
+    text.remove_suffix(1);
+  text = trim(text);
+  if (const std::string_view number = only_number(text); !number.empty())
+    return std::string(number);
+  return std::string(text);
+}
+
 }  // namespace
 
 std::string visible_text(std::string_view response) {
@@ -282,14 +335,15 @@ std::optional<std::string> stated_answer(std::string_view text) {
     }
     if (!found) continue;
     rest = rest.substr(gap);
-    while (!rest.empty() && (is_space(rest[0]) || rest[0] == '*' || rest[0] == ':'))
+    while (!rest.empty() &&
+           (is_space(rest[0]) || rest[0] == '*' || rest[0] == ':' || rest[0] == '}'))
       rest.remove_prefix(1);
     const std::string_view sentence = rest.starts_with("$$") || rest.starts_with("\\[")
                                           ? rest.substr(0, 2000)
                                           : rest.substr(0, sentence_end(rest));
     const std::string_view answer = trim(sentence.substr(0, 4000));
     if (answer.empty()) continue;
-    return bare_answer(answer);
+    return without_prose(answer);
   }
   return std::nullopt;
 }
@@ -343,26 +397,7 @@ std::string bare_answer(std::string_view text) {
   if (auto box = last_box(text)) return *box;
   text = trim(text);
   if (text.size() > kMaxBareBytes) return std::string(text);
-  if (auto inside = last_formulas(text)) return *inside;
-  // "x is 5", "It equals 5", "Solution: 5"
-  std::size_t start = 0;
-  int level = 0;  // of braces: \text{the value is } 5 stays whole
-  for (std::size_t at = 1; at < text.size(); ++at) {
-    level += (text[at - 1] == '{') - (text[at - 1] == '}');
-    if (text[at - 1] != ' ' || level > 0) continue;
-    for (const std::string_view verb : {"is ", "are ", "equals ", "be "})
-      if (text.size() - at > verb.size() && starts_with_word(text.substr(at), verb))
-        start = at + verb.size();
-  }
-  text = trim(text.substr(start));
-  for (const std::string_view word :
-       {"answer:", "solution:", "result:", "approximately ", "about ", "exactly ", "the "})
-    if (starts_with_word(text, word) && text.size() > word.size())
-      text = trim(text.substr(word.size()));
-  while (!text.empty() && (text.back() == '.' || text.back() == ',' || text.back() == ';') &&
-         text.size() > 1)
-    text.remove_suffix(1);
-  return std::string(trim(text));
+  if (auto stated = stated_answer(text)) return *stated;
+  return without_prose(text);
 }
-
 }  // namespace antisd::math

@@ -49,6 +49,10 @@ TEST(Extract, BareAnswers) {
   EXPECT_EQ(bare_answer("\\$5"), "\\$5");
   EXPECT_EQ(bare_answer("x is 5."), "5");
   EXPECT_EQ(bare_answer("$50$%"), "50\\%");
+  EXPECT_EQ(bare_answer("The final answer is 5. I hope it is correct."), "5");
+  EXPECT_EQ(bare_answer("She sold -18.5 of them in May"), "-18.5");
+  EXPECT_EQ(bare_answer("June 20"), "June 20");
+  EXPECT_EQ(bare_answer("\\text{the value is } 5"), "\\text{the value is } 5");
 }
 
 TEST(Text, Choices) {

@@ -56,28 +56,29 @@ Expression AnswerComparer::difference(Expression a, Expression b) {
   return arena_.make(Op::kAdd, {a, arena_.make(Op::kNegate, {b})});
 }
 
-// "1/3 \approx 0.333" answers with either side; what stands before the sign comes first.
-std::optional<Comparison> AnswerComparer::compare_approximate(Expression a, Expression b) {
-  const auto split = [](Expression e) {
-    return e->op == Op::kRelation ? e->name.find(relation::kApproximate) : std::string::npos;
-  };
-  const bool left = split(a) != std::string::npos;
-  Expression relation = left ? a : b, other = left ? b : a;
-  const std::size_t at = split(relation);
-  if (at == std::string::npos) return std::nullopt;
+// The sides of "1/3 \approx 0.333", each an answer; the name in "x \approx 3" is none.
+std::vector<Expression> AnswerComparer::approximate_sides(Expression e) {
+  const std::size_t at =
+      e->op == Op::kRelation ? e->name.find(relation::kApproximate) : std::string::npos;
+  if (at == std::string::npos) return {e};
   const auto part = [&](std::size_t first, std::size_t last) {
-    if (first == last) return relation->args[first];
-    return arena_.make(Op::kRelation,
-                       {relation->args.begin() + first, relation->args.begin() + last + 1},
-                       relation->name.substr(first, last - first));
+    if (first == last) return e->args[first];
+    return arena_.make(Op::kRelation, {e->args.begin() + first, e->args.begin() + last + 1},
+                       e->name.substr(first, last - first));
   };
-  const Comparison exact = compare(part(0, at), other);
-  return exact == Comparison::kEqual ? exact
-                                     : compare(part(at + 1, relation->args.size() - 1), other);
+  Expression rounded = part(at + 1, e->args.size() - 1);
+  if (at == 0 && is_name(e->args[0])) return {rounded};
+  return {part(0, at), rounded};
 }
 
 Comparison AnswerComparer::compare_relations(Expression a, Expression b) {
-  if (const auto result = compare_approximate(a, b)) return *result;
+  const std::vector<Expression> sides_a = approximate_sides(a), sides_b = approximate_sides(b);
+  if (sides_a[0] != a || sides_b[0] != b) {
+    for (Expression x : sides_a)
+      for (Expression y : sides_b)
+        if (compare(x, y) == Comparison::kEqual) return Comparison::kEqual;
+    return Comparison::kDifferent;
+  }
   const bool equation_a = is_equation(a), equation_b = is_equation(b);
   if (equation_a && equation_b) return compare_equations(a, b);
   if (equation_a || equation_b) {
@@ -103,7 +104,7 @@ Comparison AnswerComparer::compare_equations(Expression a, Expression b) {
     const bool function = (name_a->op == Op::kCall) != (name_b->op == Op::kCall);
     if (same_name || function) {
       const Comparison values = compare(a->args.back(), b->args.back());
-      if (values == Comparison::kEqual || function) return values;
+      if (values != Comparison::kUnknown || function) return values;
     }
   }
   const auto scalar = [](Expression e) {

@@ -76,6 +76,14 @@ std::optional<Rational> exact_call(Expression e, Budget& budget) {
   return Rational(std::labs(result));
 }
 
+std::optional<Complex> evaluate_or_nothing(Evaluator& evaluator, Expression e) {
+  try {
+    return evaluator.evaluate(e);
+  } catch (const Undefined&) {
+    return std::nullopt;
+  }
+}
+
 // Zero, within what the precision shows, or not, or too imprecise to say.
 Comparison zero_or_not(const Complex& difference, double scale) {
   const double size = difference.log2();
@@ -140,25 +148,25 @@ std::optional<Rational> exact_value(Expression e, Budget& budget) {
 }
 
 Comparison compare_values(Expression a, Expression b, Budget& budget, bool log_base_ten) {
-  const std::vector<std::string> names_a = variables(a), names_b = variables(b);
-  const bool constant = names_a.empty() && names_b.empty();
-  int equal = 0;
-  for (int index = 0; index < kPoints; ++index) {
+  const bool constant = variables(a).empty() && variables(b).empty();
+  int equal = 0, one_sided = 0;
+  for (int index = 0; index < kPoints && equal < 4; ++index) {
     Evaluator left({index, log_base_ten}, budget), right({index, log_base_ten}, budget);
-    try {
-      const Complex x = left.evaluate(a), y = right.evaluate(b);
+    const std::optional<Complex> x = evaluate_or_nothing(left, a),
+                                 y = evaluate_or_nothing(right, b);
+    if (x && y) {
       if (index >= 2 && (left.left_reals() || right.left_reals())) continue;
-      const Comparison result = zero_or_not(x - y, std::max(x.log2(), y.log2()));
+      const Comparison result = zero_or_not(*x - *y, std::max(x->log2(), y->log2()));
       if (result == Comparison::kDifferent) return result;
-      if (result == Comparison::kEqual) ++equal;
-    } catch (const Undefined&) {
-      if (constant) return Comparison::kUnknown;
-      continue;
+      equal += result == Comparison::kEqual;
+    } else {
+      one_sided += x || y;
     }
-    if (constant) return equal > 0 ? Comparison::kEqual : Comparison::kUnknown;
-    if (equal >= 4) break;
+    if (constant) break;
   }
-  return equal >= 1 ? Comparison::kEqual : Comparison::kUnknown;
+  if (equal > 0) return Comparison::kEqual;
+  // A value that exists nowhere differs from one that does.
+  return one_sided > 0 ? Comparison::kDifferent : Comparison::kUnknown;
 }
 
 Comparison compare_proportional(Expression a, Expression b, bool positive, Budget& budget) {
