@@ -4,6 +4,7 @@
 
 #include "core/utf8.h"
 #include "reward/expression.h"
+#include "reward/latex_digits.h"
 #include "reward/latex_names.h"
 
 namespace antisd::math {
@@ -371,62 +372,9 @@ class Lexer {
   }
 
   std::size_t scan_number(std::string_view text, std::size_t at) {
-    const std::size_t start = at;
-    while (at < text.size() && is_digit(text[at]))
-      ++at;
-    std::string digits(text.substr(start, at - start));
-    if (digits.size() >= 1 && digits.size() <= 3 && digits != "0")
-      at = join_groups(text, at, digits);
-    if (at < text.size() && text[at] == '.' && text.substr(at, 3) != "...") {
-      std::size_t end = at + 1;
-      while (end < text.size() && is_digit(text[end]))
-        ++end;
-      digits += text.substr(at, end - at);
-      at = end;
-    }
-    if (const std::size_t exponent = exponent_end(text, at, digits); exponent != at) {
-      digits += text.substr(at, exponent - at);
-      at = exponent;
-    }
-    emit(TokenKind::kNumber, digits);
-    return at;
-  }
-
-  // Joins groups of three digits: 1,000  1{,}000  1,\!000  1\,000  1 000.
-  std::size_t join_groups(std::string_view text, std::size_t at, std::string& digits) const {
-    while (true) {
-      std::size_t next = 0;
-      for (const std::string_view gap :
-           {"{,}", ",\\!", ",\\,", "{,\\!}", "\\,", "\\ ", "\\!,", ",", " "}) {
-        if (text.substr(at, gap.size()) != gap) continue;
-        if (!options_.group_digits && (gap == "," || gap == " ")) continue;
-        next = at + gap.size();
-        break;
-      }
-      if (next == 0 || next + 3 > text.size()) return at;
-      for (std::size_t k = 0; k < 3; ++k)
-        if (!is_digit(text[next + k])) return at;
-      if (next + 3 < text.size() && is_digit(text[next + 3])) return at;
-      digits += text.substr(next, 3);
-      at = next + 3;
-    }
-  }
-
-  // "e-3" behind a mantissa is an exponent where the mantissa has a point, the exponent has two
-  // digits, or nothing else stands in the answer; "2e-1" inside a sum is Euler's number.
-  std::size_t exponent_end(std::string_view text, std::size_t at, std::string_view mantissa) const {
-    if (at >= text.size() || (text[at] != 'e' && text[at] != 'E')) return at;
-    std::size_t end = at + 1;
-    const bool sign = end < text.size() && (text[end] == '-' || text[end] == '+');
-    if (sign) ++end;
-    const std::size_t first = end;
-    while (end < text.size() && is_digit(text[end]))
-      ++end;
-    if (end == first || (end < text.size() && is_letter(text[end]))) return at;
-    const bool whole = text_.size() <= end - at + mantissa.size() + 1;
-    if (!sign || whole || end - first >= 2 || mantissa.find('.') != std::string_view::npos)
-      return end;
-    return at;
+    const ScannedNumber number = scan_number_text(text, at, options_.group_digits, text_.size());
+    emit(TokenKind::kNumber, number.digits);
+    return number.end;
   }
 
   std::string_view text_;
