@@ -11,6 +11,8 @@ import json
 import re
 
 SCALARS = frozenset((type(None), bool, int, float, str))
+DIRECT = SCALARS - {int}
+BIG = 1 << 63  # decimal text of huge integers takes quadratic time, hexadecimal linear
 BUILTIN_TYPES = {t.__name__: t for t in (bool, int, float, complex, str, bytes, bytearray, list, tuple,
                                          dict, set, frozenset, range, object, type)}
 DATE_TYPES = {t.__name__: t for t in (datetime.date, datetime.datetime, datetime.time, datetime.timedelta)}
@@ -42,12 +44,14 @@ class Codec:
 
     def encode_items(self, items):
         encode = self.encode
-        return [item if type(item) in SCALARS else encode(item) for item in items]
+        return [item if (kind := type(item)) in DIRECT or kind is int and -BIG < item < BIG else encode(item) for item in items]
 
     def encode(self, value):
         kind = type(value)
-        if kind in SCALARS:
+        if kind in DIRECT:
             return value
+        if kind is int:
+            return value if -BIG < value < BIG else ["i", hex(value)]
         encoder = ENCODERS.get(kind)
         if encoder is not None:
             return encoder(self, value)
@@ -203,7 +207,7 @@ ENCODERS = {
     bytes: lambda codec, value: ["b", value.hex()],
     bytearray: lambda codec, value: ["ba", value.hex()],
     complex: lambda codec, value: ["c", value.real, value.imag],
-    range: lambda codec, value: ["r", value.start, value.stop, value.step],
+    range: lambda codec, value: ["r", *codec.encode_items((value.start, value.stop, value.step))],
     slice: lambda codec, value: ["sl", *codec.encode_items((value.start, value.stop, value.step))],
     type(...): lambda codec, value: ["..."],
     type(NotImplemented): lambda codec, value: ["type", "NotImplemented"],
@@ -212,13 +216,14 @@ ENCODERS = {
     collections.OrderedDict: lambda codec, value: ["od", *encode_pairs(codec, value)],
     collections.defaultdict: lambda codec, value: [
         "dd", getattr(value.default_factory, "__name__", None), *encode_pairs(codec, value)],
-    fractions.Fraction: lambda codec, value: ["q", value.numerator, value.denominator],
+    fractions.Fraction: lambda codec, value: ["q", *codec.encode_items((value.numerator, value.denominator))],
     decimal.Decimal: lambda codec, value: ["dec", str(value)],
     VIEWS[0]: tagged("dk"), VIEWS[1]: tagged("dv"), VIEWS[2]: tagged("di"),
     **{kind: encode_date for kind in DATE_TYPES.values()},
 }
 
 DECODERS = {
+    "i": lambda codec, fields: int(fields[0], 16),
     "l": Codec.decode_items,
     "t": lambda codec, fields: tuple(codec.decode_items(fields)),
     "s": lambda codec, fields: set(codec.decode_items(fields)),
@@ -227,14 +232,14 @@ DECODERS = {
     "b": lambda codec, fields: bytes.fromhex(fields[0]),
     "ba": lambda codec, fields: bytearray.fromhex(fields[0]),
     "c": lambda codec, fields: complex(*fields),
-    "r": lambda codec, fields: range(*fields),
+    "r": lambda codec, fields: range(*codec.decode_items(fields)),
     "sl": lambda codec, fields: slice(*codec.decode_items(fields)),
     "...": lambda codec, fields: ...,
     "dq": lambda codec, fields: collections.deque(codec.decode_items(fields[1:]), fields[0]),
     "cn": lambda codec, fields: collections.Counter(decode_pairs(codec, fields)),
     "od": lambda codec, fields: collections.OrderedDict(decode_pairs(codec, fields)),
     "dd": decode_default,
-    "q": lambda codec, fields: fractions.Fraction(*fields),
+    "q": lambda codec, fields: fractions.Fraction(*codec.decode_items(fields)),
     "dec": lambda codec, fields: decimal.Decimal(fields[0]),
     "dk": lambda codec, fields: dict.fromkeys(codec.decode_items(fields)).keys(),
     "dv": lambda codec, fields: dict(enumerate(codec.decode_items(fields))).values(),

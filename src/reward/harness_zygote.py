@@ -141,8 +141,7 @@ class Zygote:
         status = 70
         try:
             announce, *descriptors = keep_only([announce, *descriptors])
-            if self.config["confine"] == "none":
-                os.setsid()
+            os.setsid()  # a signal to the process group crosses namespaces
             try:
                 confine(self.config, role)
             except BaseException as error:

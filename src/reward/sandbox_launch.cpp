@@ -119,6 +119,7 @@ void enter_new_root(const Plan& plan) {
 [[noreturn]] void run_child(const Plan& plan) {
   char byte;
   if (read(plan.go, &byte, 1) != 1) _exit(1);  // the identity maps are written, or the parent gave up
+  setsid();  // a signal to the process group, ^C also, stops at its border
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
