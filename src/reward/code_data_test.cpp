@@ -116,7 +116,12 @@ TEST(CodeData, MbppPlusSolutionsPass) {
 
 TEST(CodeData, MbppPlusMutantsFail) {
   ANTISD_NEEDS_SHARED(testing::shared_data("code/mbppplus_originfmt.jsonl"));
-  EXPECT_THAT(ids_where(mbpp(), mutant_program_of, not_wrong), ::testing::IsEmpty());
+  std::vector<Case> cases = mbpp();
+  // The file's tests of three tasks compute a comparison and assert nothing, so nothing can fail them.
+  const std::size_t all = cases.size();
+  std::erase_if(cases, [](const Case& one) { return one.tests["code"].get<std::string>().find("assert ") == std::string::npos; });
+  EXPECT_EQ(cases.size(), all - 3);
+  EXPECT_THAT(ids_where(cases, mutant_program_of, not_wrong), ::testing::IsEmpty());
 }
 
 TEST(CodeData, LiveCodeBenchPassesPassTheirSamples) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "core/error.h"
@@ -79,9 +80,14 @@ std::string last_line(std::string_view text) {
   return std::string(text.substr(line == std::string_view::npos ? 0 : line + 1).substr(0, 300));
 }
 
-std::string reason_of(const MainRun& run, const std::string& expected, double cpu_limit_s) {
+// The kernel kills a process a little before or after the last tick.
+bool out_of_processor_time(int status, double used_s, const CodeGraderOptions& options) {
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && used_s >= 0.9 * options.cpu_s;
+}
+
+std::string reason_of(const MainRun& run, const std::string& expected, const CodeGraderOptions& options) {
   if (run.too_much_output) return "output limit exceeded";
-  if (run.timed_out || (WIFSIGNALED(run.status) && run.cpu_s >= cpu_limit_s)) return "time limit exceeded";
+  if (run.timed_out || out_of_processor_time(run.status, run.cpu_s, options)) return "time limit exceeded";
   if (run.status != 0) {
     const std::string line = last_line(run.errors);
     return line.empty() ? "the program ended with " + describe_status(run.status) : line;
@@ -100,7 +106,7 @@ void grade_cases(Zygote& zygote, std::string_view source, const Json& cases, con
     }
     const std::string expected = one["output"].get<std::string>();
     const MainRun run = run_main(zygote, source, one["input"].get<std::string>(), options);
-    const std::string reason = reason_of(run, expected, options.cpu_s);
+    const std::string reason = reason_of(run, expected, options);
     timeouts += reason == "time limit exceeded";
     add_test(grade, reason.empty(), reason);
   }
@@ -113,7 +119,7 @@ void grade_calls(Zygote& zygote, std::string_view source, const Json& job, const
     grade.reason = run.broken;
     return;
   }
-  const bool program_out_of_time = run.timed_out || (WIFSIGNALED(run.program_status) && run.cpu_s >= options.cpu_s);
+  const bool program_out_of_time = run.timed_out || out_of_processor_time(run.program_status, run.cpu_s, options);
   for (const TestRun::Result& result : run.results) {
     const bool gone = program_out_of_time && result.reason == "the program has ended";
     add_test(grade, result.passed, gone ? "time limit exceeded" : result.reason);

@@ -7,7 +7,7 @@ import builtins
 import struct
 import types
 
-MAX_MESSAGE = 256 << 20
+MAX_MESSAGE = 1 << 30
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 

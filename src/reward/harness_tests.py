@@ -6,6 +6,7 @@
 #   end          all tests were reached
 import ast
 import os
+import symtable
 
 BROAD = {"AssertionError", "Exception", "BaseException"}
 # Names that test code may use without an import; only modules the program cannot replace.
@@ -206,38 +207,42 @@ class Names(dict):
         return value
 
 
-def program_names(tree, peer):
-    """The names the test code takes from the program. A program's `set`, `all` or `len` would judge itself, so a
-    built-in name is the program's only where the tests use nothing else of it (MBPP asks for a function `sum`)."""
-    loaded, stored, attribute_bases = set(), set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            (loaded if isinstance(node.ctx, ast.Load) else stored).add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-            stored.add(node.name)
-        elif isinstance(node, ast.arg):
-            stored.add(node.arg)
-        elif isinstance(node, ast.alias):
-            stored.add((node.asname or node.name).split(".")[0])
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            attribute_bases.add(node.value.id)
-    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    ours = {name for name in (*MODULES, "np") if name in attribute_bases and name not in called}
-    free = loaded - stored - ours - {"TreeNode", "ListNode", "tree_node", "list_node", "is_same_tree", "is_same_list"}
-    judges = {name for name in free if hasattr(builtins, name) or name in FAMILIAR}
-    defined = set(peer.ask("defined", sorted(free))[0])
-    shadowing = judges & defined & called
-    if not ((free - judges) & defined) and len(shadowing) == 1:
-        judges -= shadowing
-    return free - judges
-
-
 def is_same_tree(left, right):
     return tree_values(left) == tree_values(right) if left and right else left is right
 
 
 def is_same_list(left, right):
     return chain_values(left) == chain_values(right)
+
+
+NODE_HELPERS = {"TreeNode": TreeNode, "ListNode": ListNode, "tree_node": tree_node, "list_node": list_node,
+                "is_same_tree": is_same_tree, "is_same_list": is_same_list}
+
+
+def free_names(table):
+    """The names that a module uses and does not define."""
+    used, scopes = set(), [table]
+    while scopes:
+        scope = scopes.pop()
+        scopes += scope.get_children()
+        used |= {s.get_name() for s in scope.get_symbols() if s.is_referenced() and (scope is table or s.is_global())}
+    return used - {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
+
+
+def program_names(code, tree, peer):
+    """The names the test code takes from the program. A program's `set`, `all` or `len` would judge itself, so a
+    built-in name is the program's only where the tests use nothing else of it (MBPP asks for a function `sum`)."""
+    free = free_names(symtable.symtable(code, "tests", "exec"))
+    attribute_bases = {n.value.id for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
+    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    free -= {name for name in (*MODULES, "np") if name in attribute_bases and name not in called}
+    free -= NODE_HELPERS.keys()
+    judges = {name for name in free if hasattr(builtins, name) or name in FAMILIAR}
+    defined = set(peer.ask("defined", sorted(free))[0])
+    shadowing = judges & defined & called
+    if not ((free - judges) & defined) and len(shadowing) == 1:
+        judges -= shadowing
+    return free - judges
 
 
 def find_check(tree):
@@ -254,11 +259,9 @@ def calls_check(node):
 
 def prelude(names, loaded):
     """What test code may use without importing it, unless it is the program's to give."""
-    nodes = {"TreeNode": TreeNode, "ListNode": ListNode, "tree_node": tree_node, "list_node": list_node,
-             "is_same_tree": is_same_tree, "is_same_list": is_same_list}
     for name in loaded - names.wanted:
-        if name in nodes:
-            names[name] = nodes[name]
+        if name in NODE_HELPERS:
+            names[name] = NODE_HELPERS[name]
         elif name in MODULES or name == "np":
             names[name] = __import__("numpy" if name == "np" else name)
         elif name in FAMILIAR:
@@ -278,7 +281,7 @@ def run_tests(job, peer, results):
         tree.body = [node for node in tree.body if not calls_check(node)]
     try:
         peer.ask("load")
-        wanted = program_names(tree, peer)
+        wanted = program_names(job["code"], tree, peer)
         failure = None
     except Exception as error:
         wanted, failure = set(), error

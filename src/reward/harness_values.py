@@ -7,6 +7,7 @@ import collections
 import datetime
 import decimal
 import fractions
+import itertools
 import json
 import re
 
@@ -18,6 +19,8 @@ BUILTIN_TYPES = {t.__name__: t for t in (bool, int, float, complex, str, bytes, 
 DATE_TYPES = {t.__name__: t for t in (datetime.date, datetime.datetime, datetime.time, datetime.timedelta)}
 DTYPE = re.compile(r"[<>|=]?[biufcSU?][0-9]*\Z")
 MAX_NODES = 1_000_000
+LONG = 4_000
+CELLS = [code for code in range(35, 127) if code != 92]  # characters that JSON writes as they are
 VIEWS = tuple(type(view) for view in ({}.keys(), {}.values(), {}.items()))
 
 
@@ -198,7 +201,56 @@ def encode_date(codec, value):
 
 
 def tagged(tag):
-    return lambda codec, value: [tag, *codec.encode_items(value)]
+    def encode(codec, value):
+        if len(value) < LONG:
+            return [tag, *codec.encode_items(value)]
+        # Long ones go in parts, or the encoded form of millions of tuples would exist at once.
+        items, codes = list(value), {}
+        return ["parts", tag, *(encode_part(codec, items[at:at + LONG], codes) for at in range(0, len(items), LONG))]
+    return encode
+
+
+def encode_part(codec, items, codes):
+    """A text of JSON; or, for rows of one length over few distinct texts (combinations, grids), a character a cell."""
+    kind, width = type(items[0]), len(items[0]) if type(items[0]) in (tuple, list) else 0
+    if width and set(map(type, items)) == {kind} and set(map(len, items)) == {width}:
+        try:
+            cells = bytes(map(codes.__getitem__, itertools.chain.from_iterable(items)))
+        except (KeyError, TypeError):
+            cells = None
+            if add_codes(codes, items):
+                cells = bytes(map(codes.__getitem__, itertools.chain.from_iterable(items)))
+        if cells is not None:
+            return ["t" if kind is tuple else "l", width, list(codes), cells.decode()]
+    return json.dumps(codec.encode_items(items))
+
+
+def add_codes(codes, items):
+    try:
+        distinct = set(itertools.chain.from_iterable(items)) | codes.keys()
+    except TypeError:
+        return False
+    if len(distinct) > len(CELLS) or set(map(type, distinct)) != {str}:
+        return False
+    for text in distinct - codes.keys():
+        codes[text] = CELLS[len(codes)]
+    return True
+
+
+def decode_parts(codec, fields):
+    items = []
+    for part in fields[1:]:
+        if type(part) is str:
+            items += codec.decode_items(json.loads(part))
+            continue
+        tag, width, texts, cells = part
+        table = [None] * 256
+        for code, text in zip(CELLS, texts):
+            table[code] = str(text)
+        row = map(table.__getitem__, cells.encode("ascii"))
+        rows = zip(*[row] * int(width))
+        items += rows if tag == "t" else map(list, rows)
+    return {"l": list, "t": tuple, "s": set, "f": frozenset}[fields[0]](items)
 
 
 ENCODERS = {
@@ -218,13 +270,14 @@ ENCODERS = {
         "dd", getattr(value.default_factory, "__name__", None), *encode_pairs(codec, value)],
     fractions.Fraction: lambda codec, value: ["q", *codec.encode_items((value.numerator, value.denominator))],
     decimal.Decimal: lambda codec, value: ["dec", str(value)],
-    VIEWS[0]: tagged("dk"), VIEWS[1]: tagged("dv"), VIEWS[2]: tagged("di"),
+    **{kind: lambda codec, value, tag=tag: [tag, *codec.encode_items(value)] for kind, tag in zip(VIEWS, ("dk", "dv", "di"))},
     **{kind: encode_date for kind in DATE_TYPES.values()},
 }
 
 DECODERS = {
     "i": lambda codec, fields: int(fields[0], 16),
     "l": Codec.decode_items,
+    "parts": decode_parts,
     "t": lambda codec, fields: tuple(codec.decode_items(fields)),
     "s": lambda codec, fields: set(codec.decode_items(fields)),
     "f": lambda codec, fields: frozenset(codec.decode_items(fields)),

@@ -9,6 +9,7 @@ import resource
 import select
 import signal
 import socket
+import time
 
 CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
@@ -56,8 +57,10 @@ def drop_capabilities():
     check(libc.capset(header, none), "capset")
 
 
-def limit(config):
-    limits = ((resource.RLIMIT_AS, config["memory"]), (resource.RLIMIT_CPU, config["cpu"]),
+def limit(config, role):
+    # The tests hold what the program returned beside what they expect, and may compute the latter.
+    scale = 2 if role == "tests" else 1
+    limits = ((resource.RLIMIT_AS, scale * config["memory"]), (resource.RLIMIT_CPU, scale * config["cpu"]),
               (resource.RLIMIT_FSIZE, config["file_bytes"]), (resource.RLIMIT_NOFILE, 64), (resource.RLIMIT_CORE, 0),
               (resource.RLIMIT_MEMLOCK, 0), (resource.RLIMIT_MSGQUEUE, 0))
     for which, value in limits:
@@ -76,7 +79,7 @@ def confine(config, role):
         check(libc.mount(b"tmpfs", b"/tmp", b"tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options.encode()), "mount /tmp")
         writable.append("/tmp")
         os.chdir("/tmp")
-    limit(config)
+    limit(config, role)
     if config["confine"] == "none":
         return
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
@@ -192,6 +195,8 @@ class Zygote:
         order = json.loads(data)
         if order["do"] == "kill":
             return self.kill(order["pid"])
+        if order["do"] == "time":
+            return self.tell({"time": self.processor_time(order["pid"])})
         if order["do"] == "limit":
             return self.config.update(memory=order["memory"])
         try:
@@ -211,6 +216,12 @@ class Zygote:
                     os.killpg(pid, signal.SIGKILL)
                 except OSError:
                     pass
+
+    def processor_time(self, pid):
+        try:
+            return time.clock_gettime(~pid << 3 | 2)  # the clock of that process, as clock_getcpuclockid(3) names it
+        except OSError:
+            return 0.0
 
     def reap(self, handle):
         pid = self.children.pop(handle)
@@ -236,7 +247,7 @@ def main():
     sys.setrecursionlimit(1050)  # Python's 1000 and the harness's own frames
     zygote = Zygote(socket.socket(fileno=3))
     sys.path[:] = zygote.config["path"]
-    for name in ("numpy", "unittest", "traceback", "atexit", "string", "dataclasses", "enum", "queue", "time", "cmath",
+    for name in ("numpy", "unittest", "traceback", "atexit", "string", "dataclasses", "enum", "queue", "cmath",
                  "statistics", "hashlib", "array", "abc", "contextlib", "encodings.idna"):
         try:
             globals()[name.split(".")[0]] = __import__(name)

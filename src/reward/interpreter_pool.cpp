@@ -104,19 +104,25 @@ std::optional<Json> Zygote::receive(int milliseconds) {
   return parse_json(std::string_view(text).substr(0, static_cast<std::size_t>(size)), "interpreter");
 }
 
-std::vector<int> Zygote::start(const std::string& what, const std::vector<int>& descriptors) {
-  send({{"do", what}}, descriptors);
+Json Zygote::answer_to(const Json& order, const char* key, const std::vector<int>& descriptors) {
+  send(order, descriptors);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kAnswerMilliseconds);
   while (std::chrono::steady_clock::now() < deadline) {
     const auto answer = receive(100);
     if (!answer) continue;
-    if (answer->contains("started")) return (*answer)["started"].get<std::vector<int>>();
+    if (answer->contains(key)) return (*answer)[key];
     if (answer->contains("failed"))
       throw RunError("a program's process cannot be set up: " + (*answer)["failed"].get<std::string>());
     ended_.push_back({(*answer)["ended"], (*answer)["status"], (*answer)["cpu"]});
   }
   throw RunError("the interpreter for graded programs does not answer");
 }
+
+std::vector<int> Zygote::start(const std::string& what, const std::vector<int>& descriptors) {
+  return answer_to({{"do", what}}, "started", descriptors).get<std::vector<int>>();
+}
+
+double Zygote::processor_time(int pid) { return answer_to({{"do", "time"}, {"pid", pid}}, "time").get<double>(); }
 
 void Zygote::kill(int pid) { send({{"do", "kill"}, {"pid", pid}}); }
 

@@ -20,9 +20,9 @@
 namespace antisd {
 
 struct CodeGraderOptions {
-  double timeout_s = 10;                        // wall time of one program: all asserts, or one stdio case
+  double timeout_s = 10;                        // wall time of one program: all asserts, less the tests' own, or one case
   double cpu_s = 10;                            // processor time of one process
-  int memory_mb = 1024;                         // of one process, on top of the interpreter itself
+  int memory_mb = 4096;                         // of one process, on top of the interpreter itself (EvalPlus' limit)
   int processes = 1;                            // 1: threads alone; more: fork works
   std::int64_t output_bytes = 16 << 20;         // standard output and error of one run
   std::int64_t file_bytes = 64 << 20;           // all files of one program together
@@ -46,6 +46,7 @@ class Zygote {
   // Starts children that get `descriptors`; throws RunError where they cannot be set up.
   std::vector<int> start(const std::string& what, const std::vector<int>& descriptors);
   void kill(int pid);
+  double processor_time(int pid);  // so far, in seconds
   int control() const { return process_.control(); }
   // The next child that ended; nothing within `milliseconds`. Throws RunError where the zygote itself is gone.
   std::optional<Ended> wait_ended(int milliseconds);
@@ -53,6 +54,7 @@ class Zygote {
  private:
   void send(const Json& order, const std::vector<int>& descriptors = {});
   std::optional<Json> receive(int milliseconds);
+  Json answer_to(const Json& order, const char* key, const std::vector<int>& descriptors = {});
 
   ConfinedProcess process_;
   std::vector<Ended> ended_;
