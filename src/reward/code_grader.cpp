@@ -137,6 +137,13 @@ void grade_calls(Zygote& zygote, std::string_view source, const Json& job, const
   if (run.timed_out) grade.reason = "time limit exceeded";
 }
 
+bool names_numpy(std::string_view source, const Json& job) {
+  if (source.find("numpy") != std::string_view::npos) return true;
+  if (!job.contains("code")) return false;
+  const std::string& code = job["code"].get_ref<const std::string&>();
+  return code.find("numpy") != std::string::npos || code.find("np.") != std::string::npos;
+}
+
 }  // namespace
 
 CodeGrader::CodeGrader(const CodeGraderOptions& options) : pool_(options) {}
@@ -157,7 +164,7 @@ CodeGrade CodeGrader::grade_program(std::string_view source, const Json& tests) 
   const Json job = checked_tests(tests);
   CodeGrade grade;
   try {
-    InterpreterPool::Lease lease = pool_.acquire();
+    InterpreterPool::Lease lease = pool_.acquire(names_numpy(source, job));
     try {
       if (job.contains("cases")) grade_cases(*lease, source, job["cases"], pool_.options(), grade);
       else grade_calls(*lease, source, job, pool_.options(), grade);

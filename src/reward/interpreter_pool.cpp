@@ -30,8 +30,9 @@ std::string to_hex(std::string_view bytes) {
   return text;
 }
 
-Json zygote_config(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options) {
+Json zygote_config(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options, bool numpy) {
   Json config;
+  config["numpy"] = numpy && interpreter.numpy;
   config["confine"] = to_string(confinement);
   config["path"] = interpreter.import_path;
   config["readable"] = Json::array();
@@ -57,11 +58,11 @@ std::int64_t virtual_bytes(pid_t pid) {
 
 }  // namespace
 
-Zygote::Zygote(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options)
-    : process_(launch_python(interpreter, std::string(harness_text()), confinement)) {
+Zygote::Zygote(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options, bool numpy)
+    : process_(launch_python(interpreter, std::string(harness_text()), confinement)), numpy_(numpy) {
   std::optional<Json> answer;
   try {
-    send(zygote_config(interpreter, confinement, options));
+    send(zygote_config(interpreter, confinement, options, numpy));
     answer = receive(kStartMilliseconds);
   } catch (const RunError&) {
   }
@@ -145,21 +146,21 @@ InterpreterPool::InterpreterPool(const CodeGraderOptions& options)
       options.output_bytes < 1 || options.file_bytes < 4096 || options.workers < 0)
     throw InputError("a limit of the code grader is out of range", {.where = "reward"});
   if (options_.workers == 0) options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  idle_.push_back(std::make_unique<Zygote>(interpreter_, confinement_, options_));
+  idle_[0].push_back(std::make_unique<Zygote>(interpreter_, confinement_, options_, false));
 }
 
-InterpreterPool::Lease InterpreterPool::acquire() {
+InterpreterPool::Lease InterpreterPool::acquire(bool numpy) {
   std::unique_lock lock(mutex_);
   free_.wait(lock, [&] { return out_ < options_.workers; });
   ++out_;
-  if (!idle_.empty()) {
-    std::unique_ptr<Zygote> zygote = std::move(idle_.back());
-    idle_.pop_back();
+  if (auto& idle = idle_[numpy]; !idle.empty()) {
+    std::unique_ptr<Zygote> zygote = std::move(idle.back());
+    idle.pop_back();
     return Lease(*this, std::move(zygote));
   }
   lock.unlock();
   try {
-    return Lease(*this, std::make_unique<Zygote>(interpreter_, confinement_, options_));
+    return Lease(*this, std::make_unique<Zygote>(interpreter_, confinement_, options_, numpy));
   } catch (...) {
     give_back(nullptr);
     throw;
@@ -170,7 +171,7 @@ void InterpreterPool::give_back(std::unique_ptr<Zygote> zygote) {
   {
     const std::lock_guard lock(mutex_);
     --out_;
-    if (zygote) idle_.push_back(std::move(zygote));
+    if (zygote) idle_[zygote->has_numpy()].push_back(std::move(zygote));
   }
   free_.notify_one();
 }

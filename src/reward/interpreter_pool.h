@@ -1,7 +1,7 @@
 // Python interpreters that wait inside the sandbox, so that a program costs a fork and not a start.
 //
 //   InterpreterPool pool(options);
-//   auto lease = pool.acquire();                                   // waits for a free one
+//   auto lease = pool.acquire(/*numpy=*/false);                     // waits for a free one
 //   MainRun run = run_main(*lease, source, input, pool.options());  // reward/code_run.h
 //
 // An interpreter runs one program at a time. One that fails is replaced at the next acquire().
@@ -41,8 +41,9 @@ class Zygote {
   };
 
   // Throws RunError where the interpreter does not start.
-  Zygote(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options);
+  Zygote(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options, bool numpy);
 
+  bool has_numpy() const { return numpy_; }
   // Starts children that get `descriptors`; throws RunError where they cannot be set up.
   std::vector<int> start(const std::string& what, const std::vector<int>& descriptors);
   void kill(int pid);
@@ -57,6 +58,7 @@ class Zygote {
   Json answer_to(const Json& order, const char* key, const std::vector<int>& descriptors = {});
 
   ConfinedProcess process_;
+  bool numpy_;
   std::vector<Ended> ended_;
 };
 
@@ -84,8 +86,9 @@ class InterpreterPool {
     std::unique_ptr<Zygote> zygote_;
   };
 
-  // Throws RunError where a new interpreter is needed and does not start.
-  Lease acquire();
+  // An interpreter that has numpy loaded, or one that has not and forks faster (numpy can still be imported there).
+  // Throws RunError where a new one is needed and does not start.
+  Lease acquire(bool numpy);
 
   const CodeGraderOptions& options() const { return options_; }
   Confinement confinement() const { return confinement_; }
@@ -99,7 +102,7 @@ class InterpreterPool {
   Confinement confinement_;
   std::mutex mutex_;
   std::condition_variable free_;
-  std::vector<std::unique_ptr<Zygote>> idle_;
+  std::vector<std::unique_ptr<Zygote>> idle_[2];  // without and with numpy
   int out_ = 0;
 };
 
