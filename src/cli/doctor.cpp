@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/build_info.h"
@@ -16,6 +14,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "io/parquet_library.h"
+#include "reward/sandbox.h"
 
 #ifdef ANTISD_TORCH
 #include "ops/device.h"
@@ -103,29 +102,12 @@ Finding examine_interpreter() {
   return {"python3", true, python + " (runs graded code)", ""};
 }
 
-// True where a child of ours may make the namespaces that isolate graded code.
-bool can_unshare(int flags) {
-  const pid_t child = fork();
-  if (child == 0) _exit(syscall(SYS_unshare, flags) == 0 ? 0 : 1);
-  int status = 1;
-  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-         WEXITSTATUS(status) == 0;
-}
-
-Finding examine_sandbox() {
-  constexpr int kUser = 0x10000000, kNetwork = 0x40000000, kPid = 0x20000000, kMount = 0x00020000;
-  const bool namespaces = can_unshare(kUser | kNetwork | kPid | kMount);
-  const long landlock = syscall(444 /* landlock_create_ruleset */, nullptr, 0, 1u /* version */);
-  const bool seccomp = fs::exists("/proc/sys/kernel/seccomp/actions_avail");
-  const bool bubblewrap = !find_program("bwrap").empty();
-  std::vector<std::string> parts;
-  parts.push_back(namespaces ? "user namespaces" : "no user namespaces");
-  parts.push_back(seccomp ? "seccomp" : "no seccomp");
-  parts.push_back(landlock > 0 ? fmt::format("Landlock ABI {}", landlock) : "no Landlock");
-  parts.push_back(bubblewrap ? "bubblewrap" : "no bubblewrap");
-  return {"sandbox", namespaces && seccomp,
-          fmt::format("{}: {}", namespaces && seccomp ? "full" : "weak", fmt::join(parts, ", ")),
-          "allow unprivileged user namespaces: sysctl kernel.unprivileged_userns_clone=1"};
+std::vector<Finding> examine_sandbox() {
+  const SandboxStrength strength = probe_sandbox();
+  std::vector<Finding> findings;
+  for (std::string& line : strength.lines())
+    findings.push_back({"sandbox", strength.isolates(), std::move(line), ""});
+  return findings;
 }
 
 Finding examine_mpi() {
@@ -153,12 +135,14 @@ std::function<int()> add_doctor(CLI::App&) {
         examine_cpu()};
     for (Finding& finding : examine_tensors())
       findings.push_back(std::move(finding));
-    for (const auto examine :
-         {examine_parquet, examine_interpreter, examine_sandbox, examine_mpi, examine_disk}) {
-      findings.push_back(examine());
-    }
+    findings.push_back(examine_parquet());
+    findings.push_back(examine_interpreter());
+    for (Finding& finding : examine_sandbox())
+      findings.push_back(std::move(finding));
+    findings.push_back(examine_mpi());
+    findings.push_back(examine_disk());
     for (const Finding& finding : findings) {
-      std::cout << fmt::format("{:<8} {:<4} {}{}{}\n", finding.topic, finding.good ? "ok" : "--",
+      std::cout << fmt::format("{:<10} {:<4} {}{}{}\n", finding.topic, finding.good ? "ok" : "--",
                                finding.state, finding.good || finding.remedy.empty() ? "" : "; ",
                                finding.good ? "" : finding.remedy);
     }

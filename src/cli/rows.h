@@ -21,7 +21,9 @@ void add_row_stream_options(CLI::App& app, RowStreamOptions& options);
 // Writes work(row) for every row, with the row's id carried through. A bad row stops with
 // "FILE:LINE: ..." after the rows before it are out; with keep_going it becomes
 // {"id":..,"error":".."}.
-int run_rows(const RowStreamOptions& options, const std::function<Json(const Json& row)>& work);
+// With several workers, rows are worked on at the same time and still come out in order.
+int run_rows(const RowStreamOptions& options, const std::function<Json(const Json& row)>& work,
+             int workers = 1);
 
 // Fields of a row, with errors that name the field and what is wrong with it.
 const Json& required_field(const Json& row, const std::string& name);
