@@ -88,7 +88,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const std::vector<Merge>& merge
   results_.resize(merge_count);
   std::string joined;
   for (std::uint32_t rank = 0; rank < merge_count; ++rank) {
-    const auto& [left, right] = merges[rank];
+    const std::string_view left = merges[rank].left, right = merges[rank].right;
     joined.assign(left).append(right);
     const auto id_of = [&](std::string_view token) {
       if (const auto id = vocabulary.find(token)) return *id;
