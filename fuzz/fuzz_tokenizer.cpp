@@ -1,5 +1,6 @@
 // Bytes as a tokenizer.json; where it loads, a text is encoded and decoded. What follows a NUL byte
 // in the input is that text.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
