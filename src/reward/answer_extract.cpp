@@ -323,6 +323,12 @@ std::optional<std::string> last_box(std::string_view text) {
 }
 
 std::optional<std::string> stated_answer(std::string_view text) {
+  static constexpr std::string_view kOpen = "<answer>", kClose = "</answer>";
+  if (const std::size_t tag = text.rfind(kOpen); tag != npos) {
+    const std::string_view inside = text.substr(tag + kOpen.size());
+    const std::string_view answer = trim(inside.substr(0, inside.find(kClose)));
+    if (!answer.empty() && answer.size() <= kMaxBareBytes) return without_prose(answer);
+  }
   if (const std::size_t marks = text.rfind("####"); marks != npos) {
     const std::string_view line = trim(text.substr(marks + 4));
     const std::string_view answer = trim(line.substr(0, line.find('\n')));
