@@ -214,6 +214,18 @@ Comparison AnswerComparer::compare_matrices(Expression a, Expression b) {
     if (a->args.size() != b->args.size()) return Comparison::kDifferent;
     return compare_ordered(a->args, b->args);
   }
+  // [[1, 2], [3, 4]]
+  if (b->op == Op::kTuple && b->args.size() == a->args.size() && a->args.size() > 1 &&
+      std::all_of(b->args.begin(), b->args.end(),
+                  [](Expression row) { return row->op == Op::kTuple; })) {
+    Items cells, entries;
+    for (std::size_t k = 0; k < a->args.size(); ++k) {
+      if (a->args[k]->args.size() != b->args[k]->args.size()) return Comparison::kDifferent;
+      cells.insert(cells.end(), a->args[k]->args.begin(), a->args[k]->args.end());
+      entries.insert(entries.end(), b->args[k]->args.begin(), b->args[k]->args.end());
+    }
+    return compare_ordered(cells, entries);
+  }
   // A vector may be written as a tuple.
   if (!is_vector(a) || b->op != Op::kTuple) {
     if (a->args.size() == 1 && a->args[0]->args.size() == 1) return compare(a->args[0]->args[0], b);

@@ -39,6 +39,7 @@ class AnswerComparer {
   Comparison compare_ratios(Expression a, Expression b);
   Comparison compare_scalars(Expression a, Expression b);
   Comparison compare_quantities(Expression a, Expression b);
+  bool is_close(Expression gold, Expression found);
   bool approximates(Expression decimal, Expression exact);
 
   Expression difference(Expression a, Expression b);

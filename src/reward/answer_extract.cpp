@@ -207,13 +207,27 @@ std::size_t sentence_end(std::string_view text) {
   return text.size();
 }
 
+// "4 (since 2 + 2 = 4)" without its remark: a last bracket that holds a word.
+std::string_view without_remark(std::string_view text) {
+  const std::size_t open = text.rfind(" (");
+  if (open == npos || open == 0 || !text.ends_with(")")) return text;
+  std::size_t letters = 0;
+  for (const char c : text.substr(open)) {
+    if (c == '\\') return text;
+    letters = is_letter(c) ? letters + 1 : 0;
+    if (letters >= 4) return text.substr(0, open);
+  }
+  return text;
+}
+
 // The number of a sentence that has several words and just one number: "She sold 18 of them".
 std::string_view only_number(std::string_view text) {
   int words = 0, numbers = 0;
   std::string_view number;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at + 1;
-    if (text[at] == '\\' || text[at] == '=' || text[at] == '^' || text[at] == '(') return {};
+    // Anything that looks like a formula is read whole.
+    if (std::string_view("\\=^(*/+|<>:").find(text[at]) != npos) return {};
     if (is_letter(text[at])) {
       while (end < text.size() && is_letter(text[end]))
         ++end;
@@ -230,7 +244,7 @@ std::string_view only_number(std::string_view text) {
     }
     at = end;
   }
-  return words >= 3 && numbers == 1 ? number : std::string_view();
+  return words >= 2 && numbers == 1 ? number : std::string_view();
 }
 
 // An answer out of its formulas, or out of the few words around it.
@@ -254,7 +268,7 @@ std::string without_prose(std::string_view text) {
   while (!text.empty() && (text.back() == '.' || text.back() == ',' || text.back() == ';') &&
          text.size() > 1)
     text.remove_suffix(1);
-  text = trim(text);
+  text = trim(without_remark(text));
   if (const std::string_view number = only_number(text); !number.empty())
     return std::string(number);
   return std::string(text);
@@ -309,6 +323,12 @@ std::optional<std::string> last_box(std::string_view text) {
 }
 
 std::optional<std::string> stated_answer(std::string_view text) {
+  static constexpr std::string_view kOpen = "<answer>", kClose = "</answer>";
+  if (const std::size_t tag = text.rfind(kOpen); tag != npos) {
+    const std::string_view inside = text.substr(tag + kOpen.size());
+    const std::string_view answer = trim(inside.substr(0, inside.find(kClose)));
+    if (!answer.empty() && answer.size() <= kMaxBareBytes) return without_prose(answer);
+  }
   if (const std::size_t marks = text.rfind("####"); marks != npos) {
     const std::string_view line = trim(text.substr(marks + 4));
     const std::string_view answer = trim(line.substr(0, line.find('\n')));

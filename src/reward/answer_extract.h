@@ -17,7 +17,8 @@ std::string visible_text(std::string_view response);
 // count together: "\boxed{2} and \boxed{3}" -> "2, 3".
 std::optional<std::string> last_box(std::string_view text);
 
-// What follows the last "answer is", "answer:", "####", to the end of the sentence.
+// What the last <answer>...</answer> holds, or what follows the last "####", "answer is" or
+// "answer:", to the end of the line or sentence.
 std::optional<std::string> stated_answer(std::string_view text);
 
 // The last number, fraction or percentage.

@@ -39,6 +39,7 @@ TEST(Extract, StatedAnswers) {
   EXPECT_EQ(stated_answer("Answer:\n\n$$\n12\n$$"), "12");
   EXPECT_EQ(stated_answer("so\n#### 1,234"), "1,234");
   EXPECT_EQ(stated_answer("I have no answer"), std::nullopt);
+  EXPECT_EQ(stated_answer("so <answer> $5$ </answer>"), "5");
 }
 
 TEST(Extract, BareAnswers) {

@@ -128,14 +128,8 @@ Comparison AnswerComparer::compare_scalars(Expression a, Expression b) {
     if (approximates(a, b) || approximates(b, a)) return Comparison::kEqual;
     if (relative_tolerance_ == 0) return Comparison::kDifferent;
   }
-  if (relative_tolerance_ > 0 && variables(a).empty() && variables(b).empty()) {
-    Evaluator left({0}, budget_), right({0}, budget_);
-    const Complex x = left.evaluate(a), y = right.evaluate(b);
-    const Complex gap = x - y;
-    // Relative to the gold answer, a; a hair more, so that the stated bound itself is within.
-    return gap.log2() <= x.log2() + std::log2(relative_tolerance_) + 1e-9 ? Comparison::kEqual
-                                                                          : Comparison::kDifferent;
-  }
+  if (relative_tolerance_ > 0 && variables(a).empty() && variables(b).empty())
+    return is_close(a, b) ? Comparison::kEqual : Comparison::kDifferent;
   if (approximates(a, b) || approximates(b, a)) return Comparison::kEqual;
   Normalizer normalizer(budget_);
   const auto form_a = normalizer.normalize(a), form_b = normalizer.normalize(b);
@@ -149,7 +143,17 @@ Comparison AnswerComparer::compare_scalars(Expression a, Expression b) {
   return result;
 }
 
-bool AnswerComparer::approximates(Expression decimal, Expression exact) {
+// Within the stated tolerance of the gold answer.
+bool AnswerComparer::is_close(Expression gold, Expression found) try {
+  Evaluator left({0}, budget_), right({0}, budget_);
+  const Complex x = left.evaluate(gold), gap = x - right.evaluate(found);
+  // A hair more, so that the stated bound itself is within.
+  return gap.log2() <= x.log2() + std::log2(relative_tolerance_) + 1e-9;
+} catch (const Undefined&) {
+  return false;
+}
+
+bool AnswerComparer::approximates(Expression decimal, Expression exact) try {
   Expression literal = bare(decimal);
   if (literal->op != Op::kNumber || literal->decimals < 6 || literal->decimals > 60) return false;
   if (bare(exact)->op == Op::kNumber && bare(exact)->decimals >= 0) return false;
@@ -166,6 +170,8 @@ bool AnswerComparer::approximates(Expression decimal, Expression exact) {
   const Real gap = z.re - Real::from(written);
   if (!(Real::from(unit / Rational(2)) < gap.absolute())) return true;
   return gap.absolute() < Real::from(unit) && (gap.sign() == z.re.sign());
+} catch (const Undefined&) {
+  return false;  // a value that does not exist is approximated by nothing
 }
 
 }  // namespace antisd::math

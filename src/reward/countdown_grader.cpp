@@ -1,6 +1,7 @@
 #include "reward/countdown_grader.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -237,7 +238,12 @@ Grade grade_countdown(const CountdownProblem& problem, std::string_view response
   const std::optional<Box> box = find_box(text);
   if (!box) return wrong("", "no answer found");
 
-  const std::vector<std::string_view> inside = tokenize(box->content);
+  std::vector<std::string_view> inside = tokenize(box->content);
+  // Without braces the box ends where words go on.
+  const auto word = std::find_if(inside.begin(), inside.end(), [](std::string_view token) {
+    return std::isalpha(static_cast<unsigned char>(token[0])) != 0;
+  });
+  inside.erase(word, inside.end());
   std::string extracted;
   for (const std::string_view token : inside) {
     if (!extracted.empty()) extracted += ' ';

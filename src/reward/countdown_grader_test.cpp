@@ -48,6 +48,8 @@ TEST(Countdown, TheLastCompleteChainBeforeTheBoxCounts) {
   // Neither does one behind the box.
   EXPECT_FALSE(correct("boxed 29 Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds"));
   EXPECT_TRUE(correct("Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds So \\boxed{29}"));
+  EXPECT_TRUE(correct(
+      "Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds So boxed 29 Wait Let 4 + 11 = 15 no"));
 }
 
 TEST(Countdown, EveryRuleIsChecked) {
