@@ -24,11 +24,19 @@ if __name__ == "__main__":
 )";
 
 Json tests_of(const std::string& kind) {
-  if (kind == "stdio") return {{"kind", kind}, {"cases", {{{"input", "1 2 3 4\n"}, {"output", "20\n"}}}}};
+  if (kind == "stdio")
+    return {{"kind", kind}, {"cases", {{{"input", "1 2 3 4\n"}, {"output", "20\n"}}}}};
   if (kind == "functional")
-    return {{"kind", kind}, {"entry_point", "f"}, {"code", "def check(candidate):\n    assert candidate([1, 2, 3, 4]) == 20\n    assert candidate([]) == 0\n"}};
-  if (kind == "asserts") return {{"kind", kind}, {"code", "assert f([1, 2, 3, 4]) == 20\nassert f([]) == 0\nassert f([3]) == 0\n"}};
-  throw InputError("unknown kind \"" + kind + "\"", {.where = "--kind", .remedy = "use asserts, functional or stdio"});
+    return {{"kind", kind},
+            {"entry_point", "f"},
+            {"code",
+             "def check(candidate):\n    assert candidate([1, 2, 3, 4]) == 20\n    assert "
+             "candidate([]) == 0\n"}};
+  if (kind == "asserts")
+    return {{"kind", kind},
+            {"code", "assert f([1, 2, 3, 4]) == 20\nassert f([]) == 0\nassert f([3]) == 0\n"}};
+  throw InputError("unknown kind \"" + kind + "\"",
+                   {.where = "--kind", .remedy = "use asserts, functional or stdio"});
 }
 
 }  // namespace
@@ -38,10 +46,15 @@ int run_grade_code(const std::vector<std::string>& arguments) {
   std::string kind = "asserts", sandbox_choice = "auto";
   bool json = false;
   CLI::App app("Small programs a second inside the full sandbox", "antisd-bench grade-code");
-  app.add_option("--programs", programs, "Programs to grade")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  app.add_option("--workers", workers, "Programs at a time, 0: one for each core")->check(CLI::Range(0, 1024))->capture_default_str();
+  app.add_option("--programs", programs, "Programs to grade")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--workers", workers, "Programs at a time, 0: one for each core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
   app.add_option("--kind", kind, "asserts, functional or stdio")->capture_default_str();
-  app.add_option("--sandbox", sandbox_choice, "auto, or none to see what isolation costs")->capture_default_str();
+  app.add_option("--sandbox", sandbox_choice, "auto, or none to see what isolation costs")
+      ->capture_default_str();
   app.add_flag("--json", json, "One JSON object instead of text");
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
   try {
@@ -65,7 +78,8 @@ int run_grade_code(const std::vector<std::string>& arguments) {
         while (next++ < count)
           if (grader.grade(kResponse, tests).correct != true) ++wrong;
       });
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads)
+      thread.join();
   };
   work(2 * workers);  // starts all interpreters
   const auto begin = std::chrono::steady_clock::now();
@@ -75,11 +89,18 @@ int run_grade_code(const std::vector<std::string>& arguments) {
   const double rate = programs / seconds.count();
   const std::string_view sandbox = to_string(grader.confinement());
   if (json)
-    fmt::print("{}\n", Json({{"bench", "grade-code"}, {"kind", kind}, {"sandbox", sandbox}, {"workers", workers},
-                             {"programs", programs}, {"wrong", wrong.load()}, {"programs_per_s", rate}}).dump());
+    fmt::print("{}\n", Json({{"bench", "grade-code"},
+                             {"kind", kind},
+                             {"sandbox", sandbox},
+                             {"workers", workers},
+                             {"programs", programs},
+                             {"wrong", wrong.load()},
+                             {"programs_per_s", rate}})
+                           .dump());
   else
-    fmt::print("grade-code {} in {} with {} workers: {:.0f} programs/s, {:.2f} ms each ({} wrong)\n", kind, sandbox, workers, rate,
-               1000.0 * workers / rate, wrong.load());
+    fmt::print(
+        "grade-code {} in {} with {} workers: {:.0f} programs/s, {:.2f} ms each ({} wrong)\n", kind,
+        sandbox, workers, rate, 1000.0 * workers / rate, wrong.load());
   return wrong == 0 ? 0 : 1;
 }
 
