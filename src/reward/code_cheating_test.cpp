@@ -1,5 +1,5 @@
-// Programs that try to score without solving the problem (testdata/reward/cheating). The task is f(x) = 2 x and none
-// of them computes it, unless it manages to read the tests.
+// Programs that try to score without solving the problem (testdata/reward/cheating). The task is
+// f(x) = 2 x and none of them computes it, unless it manages to read the tests.
 #include <fstream>
 #include <sstream>
 
@@ -24,7 +24,8 @@ std::string text_of(const std::filesystem::path& path) {
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::fixture(folder))) names.push_back(entry.path().stem());
+  for (const auto& entry : std::filesystem::directory_iterator(testing::fixture(folder)))
+    names.push_back(entry.path().stem());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -86,7 +87,8 @@ INSTANTIATE_TEST_SUITE_P(Programs, Cheating, ::testing::ValuesIn(names_in("rewar
                          [](const auto& info) { return info.param; });
 
 TEST(CheatingTests, PassForAnHonestProgram) {
-  const CodeGrade grade = grader().grade_program(kHonest, {{"kind", "asserts"}, {"code", kAsserts}});
+  const CodeGrade grade =
+      grader().grade_program(kHonest, {{"kind", "asserts"}, {"code", kAsserts}});
   EXPECT_EQ(grade.correct, true) << grade.reason << grade.tests.dump(1);
   // 17 asserts and a call that raises nothing: only asserts count.
   EXPECT_EQ(grade.total, 17);
@@ -94,9 +96,12 @@ TEST(CheatingTests, PassForAnHonestProgram) {
 
 // For stdio the output is compared outside of the sandbox; a program can only print.
 TEST(CheatingTests, StdioVerdictCannotBePrinted) {
-  for (const char* program : {"print('p\\nend\\n{\"ended\": 1}')", "import os; os._exit(0)", "import sys; sys.exit(0)",
-                              "import os\nfor d in range(64):\n  try: os.write(d, b'{\"ended\": 2, \"status\": 0, \"cpu\": 0}')\n  except OSError: pass"}) {
-    const CodeGrade grade = grader().grade_program(program, {{"kind", "stdio"}, {"cases", {{{"input", "1"}, {"output", "2"}}}}});
+  for (const char* program :
+       {"print('p\\nend\\n{\"ended\": 1}')", "import os; os._exit(0)", "import sys; sys.exit(0)",
+        "import os\nfor d in range(64):\n  try: os.write(d, b'{\"ended\": 2, \"status\": 0, "
+        "\"cpu\": 0}')\n  except OSError: pass"}) {
+    const CodeGrade grade = grader().grade_program(
+        program, {{"kind", "stdio"}, {"cases", {{{"input", "1"}, {"output", "2"}}}}});
     EXPECT_EQ(grade.correct, false) << program;
   }
 }

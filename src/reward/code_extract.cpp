@@ -16,8 +16,10 @@ struct Fence {
 
 std::string_view trimmed(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  while (!text.empty() && blank(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && blank(text.back()))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -36,9 +38,13 @@ Fence parse_fence(std::string_view line) {
   return fence;
 }
 
-bool is_python(std::string_view info) { return info == "python" || info == "py" || info == "python3" || info == "py3"; }
+bool is_python(std::string_view info) {
+  return info == "python" || info == "py" || info == "python3" || info == "py3";
+}
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
 
 }  // namespace
 

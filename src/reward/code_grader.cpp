@@ -14,19 +14,21 @@
 namespace antisd {
 namespace {
 
-constexpr int kMaxTimeouts = 2;         // stdio: after so many cases the rest is not run
+constexpr int kMaxTimeouts = 2;        // stdio: after so many cases the rest is not run
 constexpr double kAllCasesFactor = 6;  // all stdio cases together may take so many times timeout_s
 constexpr std::size_t kMaxCases = 100'000;
 
 [[noreturn]] void refuse(const std::string& problem) {
   throw InputError(problem, {.where = "tests",
-                             .remedy = "use {\"kind\":\"asserts\",\"code\"}, {\"kind\":\"functional\",\"code\",\"entry_point\"} or "
+                             .remedy = "use {\"kind\":\"asserts\",\"code\"}, "
+                                       "{\"kind\":\"functional\",\"code\",\"entry_point\"} or "
                                        "{\"kind\":\"stdio\",\"cases\":[{\"input\",\"output\"}]}"});
 }
 
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) refuse(fmt::format("\"{}\" is missing or not a text", key));
+  if (found == object.end() || !found->is_string())
+    refuse(fmt::format("\"{}\" is missing or not a text", key));
   return found->get<std::string>();
 }
 
@@ -35,7 +37,9 @@ bool is_entry_point(std::string_view path) {
   for (std::size_t i = 0; i < path.size(); ++i) {
     const auto c = static_cast<unsigned char>(path[i]);
     const bool letter = std::isalpha(c) || c == '_' || c >= 0x80;
-    if (start ? !letter : !(letter || std::isdigit(c) || c == '.' || path.substr(i, 2) == "()" || c == ')')) return false;
+    if (start ? !letter
+              : !(letter || std::isdigit(c) || c == '.' || path.substr(i, 2) == "()" || c == ')'))
+      return false;
     start = c == '.';
   }
   return !path.empty() && !start;
@@ -49,7 +53,8 @@ Json checked_tests(const Json& tests) {
     job["code"] = text_of(tests, "code");
     if (kind == "asserts") return job;
     job["entry_point"] = text_of(tests, "entry_point");
-    if (!is_entry_point(job["entry_point"].get<std::string>())) refuse("\"entry_point\" is not a name like f or Solution().f");
+    if (!is_entry_point(job["entry_point"].get<std::string>()))
+      refuse("\"entry_point\" is not a name like f or Solution().f");
     return job;
   }
   if (kind != "stdio") refuse("unknown kind \"" + kind + "\"");
@@ -75,7 +80,8 @@ void add_test(CodeGrade& grade, bool passed, const std::string& reason) {
 }
 
 std::string last_line(std::string_view text) {
-  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  while (!text.empty() && text.back() == '\n')
+    text.remove_suffix(1);
   const std::size_t line = text.rfind('\n');
   return std::string(text.substr(line == std::string_view::npos ? 0 : line + 1).substr(0, 300));
 }
@@ -85,9 +91,11 @@ bool out_of_processor_time(int status, double used_s, const CodeGraderOptions& o
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && used_s >= 0.9 * options.cpu_s;
 }
 
-std::string reason_of(const MainRun& run, const std::string& expected, const CodeGraderOptions& options) {
+std::string reason_of(const MainRun& run, const std::string& expected,
+                      const CodeGraderOptions& options) {
   if (run.too_much_output) return "output limit exceeded";
-  if (run.timed_out || out_of_processor_time(run.status, run.cpu_s, options)) return "time limit exceeded";
+  if (run.timed_out || out_of_processor_time(run.status, run.cpu_s, options))
+    return "time limit exceeded";
   if (run.status != 0) {
     const std::string line = last_line(run.errors);
     return line.empty() ? "the program ended with " + describe_status(run.status) : line;
@@ -95,7 +103,8 @@ std::string reason_of(const MainRun& run, const std::string& expected, const Cod
   return describe_difference(run.output, expected);
 }
 
-void grade_cases(Zygote& zygote, std::string_view source, const Json& cases, const CodeGraderOptions& options, CodeGrade& grade) {
+void grade_cases(Zygote& zygote, std::string_view source, const Json& cases,
+                 const CodeGraderOptions& options, CodeGrade& grade) {
   const auto begin = std::chrono::steady_clock::now();
   int timeouts = 0;
   for (const Json& one : cases) {
@@ -113,25 +122,29 @@ void grade_cases(Zygote& zygote, std::string_view source, const Json& cases, con
   grade.correct = grade.passed == grade.total;
 }
 
-void grade_calls(Zygote& zygote, std::string_view source, const Json& job, const CodeGraderOptions& options, CodeGrade& grade) {
+void grade_calls(Zygote& zygote, std::string_view source, const Json& job,
+                 const CodeGraderOptions& options, CodeGrade& grade) {
   const TestRun run = run_tests(zygote, source, job, options);
   if (!run.broken.empty()) {
     grade.reason = run.broken;
     return;
   }
-  const bool program_out_of_time = run.timed_out || out_of_processor_time(run.program_status, run.cpu_s, options);
+  const bool program_out_of_time =
+      run.timed_out || out_of_processor_time(run.program_status, run.cpu_s, options);
   for (const TestRun::Result& result : run.results) {
     const bool gone = program_out_of_time && result.reason == "the program has ended";
     add_test(grade, result.passed, gone ? "time limit exceeded" : result.reason);
   }
   if (!run.complete) {
-    // The tests' own process fell: by the limits, which a program can bring about, or by a mistake of ours.
+    // The tests' own process fell: by the limits, which a program can bring about, or by a mistake
+    // of ours.
     if (!run.timed_out && !WIFSIGNALED(run.tests_status)) {
       grade = {};
       grade.reason = "the tests' process ended early with " + describe_status(run.tests_status);
       return;
     }
-    add_test(grade, false, run.timed_out ? "time limit exceeded" : "the tests were stopped by a limit");
+    add_test(grade, false,
+             run.timed_out ? "time limit exceeded" : "the tests were stopped by a limit");
   }
   grade.correct = grade.passed == grade.total && !run.timed_out;
   if (run.timed_out) grade.reason = "time limit exceeded";
@@ -156,7 +169,8 @@ CodeGrade CodeGrader::grade(std::string_view response, const Json& tests) {
   grade.correct = false;
   grade.total = job.contains("cases") ? static_cast<int>(job["cases"].size()) : 1;
   grade.reason = "no python block in the response";
-  for (int i = 0; i < grade.total; ++i) grade.tests.push_back({{"passed", false}, {"reason", grade.reason}});
+  for (int i = 0; i < grade.total; ++i)
+    grade.tests.push_back({{"passed", false}, {"reason", grade.reason}});
   return grade;
 }
 
@@ -166,8 +180,10 @@ CodeGrade CodeGrader::grade_program(std::string_view source, const Json& tests) 
   try {
     InterpreterPool::Lease lease = pool_.acquire(names_numpy(source, job));
     try {
-      if (job.contains("cases")) grade_cases(*lease, source, job["cases"], pool_.options(), grade);
-      else grade_calls(*lease, source, job, pool_.options(), grade);
+      if (job.contains("cases"))
+        grade_cases(*lease, source, job["cases"], pool_.options(), grade);
+      else
+        grade_calls(*lease, source, job, pool_.options(), grade);
     } catch (...) {
       lease.discard();
       throw;

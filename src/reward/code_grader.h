@@ -1,8 +1,10 @@
-// Code answers -> verdicts. A response's last python block runs in a sandbox (docs/sandbox.md) against tests:
+// Code answers -> verdicts. A response's last python block runs in a sandbox (docs/sandbox.md)
+// against tests:
 //
 //   CodeGrader grader({});
 //   CodeGrade grade = grader.grade("```python\ndef f(x): return x + 1\n```",
-//                                  parse_json(R"({"kind":"asserts","code":"assert f(1) == 2"})", "row"));
+//                                  parse_json(R"({"kind":"asserts","code":"assert f(1) == 2"})",
+//                                  "row"));
 //   // grade.correct == true, grade.passed == 1, grade.total == 1
 //
 // kinds: "asserts" {code}, "functional" {code, entry_point}, "stdio" {cases: [{input, output}]}.
@@ -28,7 +30,8 @@ struct CodeGrade {
 
 class CodeGrader {
  public:
-  // Throws InputError where this machine cannot isolate programs (and sandbox is not "none") or has no python.
+  // Throws InputError where this machine cannot isolate programs (and sandbox is not "none") or has
+  // no python.
   explicit CodeGrader(const CodeGraderOptions& options);
 
   // Throws InputError where `tests` is not one of the kinds.

@@ -16,9 +16,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kCountSeconds = 5;    // for the tests to count themselves after the program's time is up
-constexpr double kTestsFactor = 3;     // the tests' own work may prolong a run to so many times timeout_s
-constexpr double kDeathSeconds = 10;   // for a killed process to be gone
+constexpr double kCountSeconds =
+    5;  // for the tests to count themselves after the program's time is up
+constexpr double kTestsFactor =
+    3;  // the tests' own work may prolong a run to so many times timeout_s
+constexpr double kDeathSeconds = 10;  // for a killed process to be gone
 constexpr std::size_t kKeptErrors = 4096;
 constexpr std::size_t kMaxResults = 100'000;
 constexpr std::size_t kMaxVerdictBytes = 64 << 20;
@@ -50,11 +52,13 @@ struct Pipe {
 };
 
 Clock::time_point after(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 int milliseconds_until(Clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 1000));
 }
 
@@ -77,7 +81,8 @@ bool drain(UniqueFd& stream, std::string& text, std::size_t most) {
 // The children of one run: which still live, and their end for certain.
 class Children {
  public:
-  Children(Zygote& zygote, std::vector<int> pids) : zygote_(zygote), pids_(pids), ends_(pids.size()) {}
+  Children(Zygote& zygote, std::vector<int> pids)
+      : zygote_(zygote), pids_(pids), ends_(pids.size()) {}
 
   void collect(int milliseconds) {
     while (const auto ended = zygote_.wait_ended(milliseconds)) {
@@ -92,7 +97,8 @@ class Children {
     if (lives(i)) zygote_.kill(pids_[i]);
   }
   void finish() {
-    for (std::size_t i = 0; i < pids_.size(); ++i) kill(i);
+    for (std::size_t i = 0; i < pids_.size(); ++i)
+      kill(i);
     const auto deadline = after(kDeathSeconds);
     while (std::any_of(ends_.begin(), ends_.end(), [](const auto& end) { return !end; })) {
       if (Clock::now() > deadline) throw RunError("a killed program does not end");
@@ -107,7 +113,8 @@ class Children {
   std::vector<std::optional<Zygote::Ended>> ends_;
 };
 
-void wait_for(const Zygote& zygote, std::initializer_list<int> streams, Clock::time_point deadline) {
+void wait_for(const Zygote& zygote, std::initializer_list<int> streams,
+              Clock::time_point deadline) {
   pollfd waits[4];
   nfds_t count = 0;
   waits[count++] = {zygote.control(), POLLIN, 0};
@@ -124,18 +131,22 @@ void read_results(std::string& buffer, TestRun& run) {
     if (line.empty() || line == "end" || run.results.size() >= kMaxResults) continue;
     std::string reason;
     if (line.size() > 2) reason = parse_json(line.substr(2), "tests").get<std::string>();
-    if (line[0] == 'x') run.broken = reason;
-    else run.results.push_back({line[0] == 'p', reason});
+    if (line[0] == 'x')
+      run.broken = reason;
+    else
+      run.results.push_back({line[0] == 'p', reason});
   }
   buffer.erase(0, start);
 }
 
 }  // namespace
 
-MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input, const CodeGraderOptions& options) {
+MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input,
+                 const CodeGraderOptions& options) {
   const UniqueFd program = memory_file(source), standard_in = memory_file(input);
   Pipe out, error;
-  Children children(zygote, zygote.start("main", {program.get(), standard_in.get(), out.write.get(), error.write.get()}));
+  Children children(zygote, zygote.start("main", {program.get(), standard_in.get(), out.write.get(),
+                                                  error.write.get()}));
   out.write.reset();
   error.write.reset();
 
@@ -165,10 +176,12 @@ MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input
   return run;
 }
 
-TestRun run_tests(Zygote& zygote, std::string_view source, const Json& job, const CodeGraderOptions& options) {
+TestRun run_tests(Zygote& zygote, std::string_view source, const Json& job,
+                  const CodeGraderOptions& options) {
   const UniqueFd program = memory_file(source), tests = memory_file(to_json_line(job));
   Pipe verdict;
-  Children children(zygote, zygote.start("pair", {program.get(), tests.get(), verdict.write.get()}));
+  Children children(zygote,
+                    zygote.start("pair", {program.get(), tests.get(), verdict.write.get()}));
   verdict.write.reset();
   constexpr std::size_t kProgram = 0, kTests = 1;
 
@@ -187,7 +200,9 @@ TestRun run_tests(Zygote& zygote, std::string_view source, const Json& job, cons
     if (children.lives(kTests) && Clock::now() < last) {
       // The program is not charged for what the tests compute themselves.
       const double own = zygote.processor_time(children.pid(kTests));
-      deadline = std::min(last, start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout_s + own)));
+      deadline =
+          std::min(last, start + std::chrono::duration_cast<Clock::duration>(
+                                     std::chrono::duration<double>(options.timeout_s + own)));
       if (Clock::now() < deadline) continue;
     }
     // The tests go on without the program, so that all of them are counted.

@@ -1,4 +1,5 @@
-// One program in one process, seen from outside: what it printed, how it ended, what the tests said.
+// One program in one process, seen from outside: what it printed, how it ended, what the tests
+// said.
 #pragma once
 
 #include <optional>
@@ -28,15 +29,17 @@ struct TestRun {
   std::vector<Result> results;  // in the order in which the tests were reached
   bool complete = false;        // all tests were reached
   bool timed_out = false;
-  std::string broken;           // what is wrong with the test code itself
+  std::string broken;  // what is wrong with the test code itself
   int program_status = 0, tests_status = 0;
   double cpu_s = 0;
 };
 
-// Both throw RunError where the interpreter, not the program, failed; the lease must then be discarded.
-// After they return no process of the program is left.
-MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input, const CodeGraderOptions& options);
-TestRun run_tests(Zygote& zygote, std::string_view source, const Json& job, const CodeGraderOptions& options);
+// Both throw RunError where the interpreter, not the program, failed; the lease must then be
+// discarded. After they return no process of the program is left.
+MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input,
+                 const CodeGraderOptions& options);
+TestRun run_tests(Zygote& zygote, std::string_view source, const Json& job,
+                  const CodeGraderOptions& options);
 
 // "exit status 1", "killed by signal 9"
 std::string describe_status(int status);

@@ -46,7 +46,8 @@ class CommandReward::Worker {
  public:
   explicit Worker(const std::string& command) {
     int sockets[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) throw RunError("cannot make a socket pair");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
+      throw RunError("cannot make a socket pair");
     channel_.reset(sockets[0]);
     const UniqueFd theirs(sockets[1]);
     pid_ = fork();
@@ -64,12 +65,15 @@ class CommandReward::Worker {
   Worker& operator=(const Worker&) = delete;
 
   // The line that answers, or the reason why there is none.
-  std::optional<std::string> ask(const std::string& line, Clock::time_point deadline, std::string& problem) {
+  std::optional<std::string> ask(const std::string& line, Clock::time_point deadline,
+                                 std::string& problem) {
     for (std::size_t sent = 0; sent < line.size();) {
       const ssize_t n = send(channel_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-      if (n > 0) sent += static_cast<std::size_t>(n);
+      if (n > 0)
+        sent += static_cast<std::size_t>(n);
       else if (n < 0 && errno == EAGAIN) {
-        if (!wait(POLLOUT, deadline)) return give_up(problem, "reward.command does not read its requests in time");
+        if (!wait(POLLOUT, deadline))
+          return give_up(problem, "reward.command does not read its requests in time");
       } else if (errno != EINTR) {
         return give_up(problem, describe_end());
       }
@@ -84,18 +88,23 @@ class CommandReward::Worker {
         buffer_.erase(0, end + 1);
         return line;
       }
-      if (buffer_.size() > kMaxLine) return give_up(problem, "reward.command writes a line without an end");
-      if (!wait(POLLIN, deadline)) return give_up(problem, "reward.command does not answer in time");
+      if (buffer_.size() > kMaxLine)
+        return give_up(problem, "reward.command writes a line without an end");
+      if (!wait(POLLIN, deadline))
+        return give_up(problem, "reward.command does not answer in time");
       char part[1 << 16];
       const ssize_t n = recv(channel_.get(), part, sizeof part, 0);
-      if (n > 0) buffer_.append(part, static_cast<std::size_t>(n));
-      else if (n == 0 || (errno != EAGAIN && errno != EINTR)) return give_up(problem, describe_end());
+      if (n > 0)
+        buffer_.append(part, static_cast<std::size_t>(n));
+      else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        return give_up(problem, describe_end());
     }
   }
 
  private:
   bool wait(short events, Clock::time_point deadline) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return false;
     pollfd one = {channel_.get(), events, 0};
     return poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left + 1, 1 << 30))) != 0;
@@ -116,8 +125,9 @@ class CommandReward::Worker {
     }
     status = info.si_status;
     if (info.si_pid == 0) return "reward.command closed its output";
-    return info.si_code == CLD_EXITED ? fmt::format("reward.command ended with status {}", status)
-                                      : fmt::format("reward.command was killed by signal {}", status);
+    return info.si_code == CLD_EXITED
+               ? fmt::format("reward.command ended with status {}", status)
+               : fmt::format("reward.command was killed by signal {}", status);
   }
 
   UniqueFd channel_;
@@ -127,10 +137,12 @@ class CommandReward::Worker {
 
 CommandReward::CommandReward(CommandRewardOptions options) : options_(std::move(options)) {
   if (options_.command.empty())
-    throw InputError("there is no command", {.where = "reward.command", .remedy = "name a program that writes rewards"});
+    throw InputError("there is no command",
+                     {.where = "reward.command", .remedy = "name a program that writes rewards"});
   if (!(options_.timeout_s > 0) || options_.workers < 0)
     throw InputError("timeout_s must be above 0 and workers at least 0", {.where = "reward"});
-  if (options_.workers == 0) options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (options_.workers == 0)
+    options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 CommandReward::~CommandReward() = default;
@@ -168,16 +180,19 @@ std::optional<CommandScore> read_score(const std::string& line, std::int64_t id,
   if (answer.is_null() && line.find("\"reward\"") != std::string::npos &&
       (line.find("NaN") != std::string::npos || line.find("Infinity") != std::string::npos)) {
     score.error = true;
-    score.reason = "reward.command gave a reward that is not a number: " + replace_invalid_utf8(line.substr(0, 100));
+    score.reason = "reward.command gave a reward that is not a number: " +
+                   replace_invalid_utf8(line.substr(0, 100));
     return score;
   }
   garbage = !answer.is_object() || !answer.contains("id") || !answer.contains("reward");
   if (garbage) {
-    score.reason = "reward.command wrote something else than an answer: " + replace_invalid_utf8(line.substr(0, 100));
+    score.reason = "reward.command wrote something else than an answer: " +
+                   replace_invalid_utf8(line.substr(0, 100));
     return score;
   }
   if (answer["id"] != id) return std::nullopt;
-  if (answer.contains("reason") && answer["reason"].is_string()) score.reason = answer["reason"].get<std::string>();
+  if (answer.contains("reason") && answer["reason"].is_string())
+    score.reason = answer["reason"].get<std::string>();
   const Json& reward = answer["reward"];
   if (reward.is_null()) {
     if (score.reason.empty()) score.reason = "reward.command gave no reward";
@@ -206,8 +221,8 @@ CommandScore CommandReward::score(const Json& request) {
       row["id"] = next_id_++;
     }
     const std::int64_t id = row["id"];
-    const auto deadline =
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.timeout_s));
+    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                             std::chrono::duration<double>(options_.timeout_s));
     std::optional<std::string> line = worker->ask(to_json_line(row) + "\n", deadline, score.reason);
     bool garbage = false;
     for (int stray = 0; line; ++stray) {

@@ -1,5 +1,5 @@
-// A reward of the user's own, in any language: a pool of processes that read one request a line and write one answer
-// a line.
+// A reward of the user's own, in any language: a pool of processes that read one request a line and
+// write one answer a line.
 //
 //   CommandReward reward({.command = "python3 my_reward.py", .workers = 4});
 //   CommandScore score = reward.score({{"problem", "2+2"}, {"response", "4"}});
@@ -7,8 +7,9 @@
 //   to the process:    {"id": 7, "problem": "2+2", "response": "4"}
 //   from the process:  {"id": 7, "reward": 1.0, "reason": "right"}     reward null: it cannot tell
 //
-// A process that ends, writes anything else, or does not answer in time is ended and started anew; its request has no
-// reward. Lines with another request's id are skipped. Nothing of the pool outlives it.
+// A process that ends, writes anything else, or does not answer in time is ended and started anew;
+// its request has no reward. Lines with another request's id are skipped. Nothing of the pool
+// outlives it.
 #pragma once
 
 #include <condition_variable>
@@ -23,24 +24,26 @@
 namespace antisd {
 
 struct CommandRewardOptions {
-  std::string command;     // for /bin/sh
-  double timeout_s = 10;   // for one answer
-  int workers = 0;         // 0: one for each core
+  std::string command;    // for /bin/sh
+  double timeout_s = 10;  // for one answer
+  int workers = 0;        // 0: one for each core
 };
 
 struct CommandScore {
   std::optional<double> reward;  // 0 to 1
   std::string reason;            // the process's own, or why there is no reward
-  bool error = false;            // the process answered with a reward outside of [0, 1]: a mistake in it
+  bool error = false;  // the process answered with a reward outside of [0, 1]: a mistake in it
 };
 
 class CommandReward {
  public:
-  // Throws InputError where the command is empty or a number is out of range. Processes start when they are needed.
+  // Throws InputError where the command is empty or a number is out of range. Processes start when
+  // they are needed.
   explicit CommandReward(CommandRewardOptions options);
   ~CommandReward();
 
-  // `request` is an object; its id is replaced by one of the pool's. Any number of threads may call it.
+  // `request` is an object; its id is replaced by one of the pool's. Any number of threads may call
+  // it.
   CommandScore score(const Json& request);
 
  private:

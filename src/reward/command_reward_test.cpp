@@ -56,7 +56,8 @@ TEST_F(CommandRewardTest, GivesRewards) {
 TEST_F(CommandRewardTest, FailuresAreNullAndTheNextRequestWorks) {
   CommandReward reward({.command = command_, .timeout_s = 3, .workers = 1});
   const std::pair<const char*, const char*> failures[] = {
-      {"crash", "status 3"}, {"die", "signal 9"}, {"hang", "in time"}, {"garbage", "hello"}, {"array", "something else"}, {"flood", "without an end"}};
+      {"crash", "status 3"}, {"die", "signal 9"},         {"hang", "in time"},
+      {"garbage", "hello"},  {"array", "something else"}, {"flood", "without an end"}};
   for (const auto& [what, reason] : failures) {
     const CommandScore score = reward.score({{"do", what}, {"value", 1}});
     EXPECT_EQ(score.reward, std::nullopt) << what;
@@ -81,9 +82,11 @@ TEST_F(CommandRewardTest, RewardsOutsideTheRangeAreErrors) {
 }
 
 TEST_F(CommandRewardTest, MissingCommandIsNullWithAReason) {
-  CommandReward reward({.command = "exec /nonexistent/program 2>/dev/null", .timeout_s = 5, .workers = 1});
+  CommandReward reward(
+      {.command = "exec /nonexistent/program 2>/dev/null", .timeout_s = 5, .workers = 1});
   EXPECT_THAT(reward.score(Json::object()).reason, HasSubstr("status 12"));
-  EXPECT_THAT(testing::error_of([] { CommandReward({.command = ""}); }), HasSubstr("reward.command"));
+  EXPECT_THAT(testing::error_of([] { CommandReward({.command = ""}); }),
+              HasSubstr("reward.command"));
 }
 
 TEST_F(CommandRewardTest, ManyThreadsShareThePool) {
@@ -101,7 +104,8 @@ TEST_F(CommandRewardTest, ManyThreadsShareThePool) {
         processes.insert(score.reason);
       }
     });
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    thread.join();
   EXPECT_LE(processes.size(), 2u);
 }
 
@@ -109,13 +113,16 @@ TEST_F(CommandRewardTest, NoProcessIsLeft) {
   pid_t shell = 0;
   {
     // The shell stays as the parent of python: both must go.
-    CommandReward reward({.command = "python3 " + (folder_ / "worker.py").string() + "; true", .timeout_s = 30, .workers = 1});
+    CommandReward reward({.command = "python3 " + (folder_ / "worker.py").string() + "; true",
+                          .timeout_s = 30,
+                          .workers = 1});
     const CommandScore score = reward.score({{"value", 1}});
     ASSERT_TRUE(score.reward) << score.reason;
     shell = std::stoi(score.reason.substr(4));
     EXPECT_EQ(kill(shell, 0), 0);
   }
-  for (int i = 0; i < 200 && kill(shell, 0) == 0; ++i) usleep(10'000);  // init reaps it
+  for (int i = 0; i < 200 && kill(shell, 0) == 0; ++i)
+    usleep(10'000);  // init reaps it
   EXPECT_NE(kill(shell, 0), 0);
 }
 

@@ -1,4 +1,5 @@
-// The python side of code grading (harness_*.py, one after the other), put into the binary by the build.
+// The python side of code grading (harness_*.py, one after the other), put into the binary by the
+// build.
 #pragma once
 
 #include <string_view>

@@ -26,26 +26,31 @@ constexpr std::size_t kMaxMessage = 1 << 16;
 std::string to_hex(std::string_view bytes) {
   std::string text;
   text.reserve(2 * bytes.size());
-  for (const char byte : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned char>(byte));
+  for (const char byte : bytes)
+    fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned char>(byte));
   return text;
 }
 
-Json zygote_config(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options, bool numpy) {
+Json zygote_config(const Interpreter& interpreter, Confinement confinement,
+                   const CodeGraderOptions& options, bool numpy) {
   Json config;
   config["numpy"] = numpy && interpreter.numpy;
   config["confine"] = to_string(confinement);
   config["path"] = interpreter.import_path;
   config["readable"] = Json::array();
-  for (const auto& path : interpreter.readable) config["readable"].push_back(path.string());
+  for (const auto& path : interpreter.readable)
+    config["readable"].push_back(path.string());
   config["landlock"] = confinement == Confinement::kNone ? 0 : probe_sandbox().landlock_abi;
   config["filter"] = "";
   const bool namespaces = confinement == Confinement::kNamespaces;
   if (confinement != Confinement::kNone)
-    config["filter"] = to_hex(build_syscall_filter({.fork = namespaces && options.processes > 1, .signals = namespaces}));
+    config["filter"] = to_hex(
+        build_syscall_filter({.fork = namespaces && options.processes > 1, .signals = namespaces}));
   config["cpu"] = static_cast<std::int64_t>(std::max(1.0, options.cpu_s + 0.999));
   config["file_bytes"] = options.file_bytes;
   config["disk_bytes"] = options.file_bytes;
-  config["processes"] = 3 + std::max(0, options.processes - 1) + kThreads;  // the zygote, program and tests count too
+  config["processes"] =
+      3 + std::max(0, options.processes - 1) + kThreads;  // the zygote, program and tests count too
   return config;
 }
 
@@ -58,8 +63,10 @@ std::int64_t virtual_bytes(pid_t pid) {
 
 }  // namespace
 
-Zygote::Zygote(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options, bool numpy)
-    : process_(launch_python(interpreter, std::string(harness_text()), confinement)), numpy_(numpy) {
+Zygote::Zygote(const Interpreter& interpreter, Confinement confinement,
+               const CodeGraderOptions& options, bool numpy)
+    : process_(launch_python(interpreter, std::string(harness_text()), confinement)),
+      numpy_(numpy) {
   std::optional<Json> answer;
   try {
     send(zygote_config(interpreter, confinement, options, numpy));
@@ -69,7 +76,8 @@ Zygote::Zygote(const Interpreter& interpreter, Confinement confinement, const Co
   if (!answer || !answer->contains("ready"))
     throw RunError("the interpreter for graded programs does not start: " + process_.errors(),
                    {.where = interpreter.executable.string(),
-                    .remedy = "use an interpreter that every user of this machine can read, or see `antisd doctor`"});
+                    .remedy = "use an interpreter that every user of this machine can read, or see "
+                              "`antisd doctor`"});
   const std::int64_t base = virtual_bytes(process_.pid());
   send({{"do", "limit"}, {"memory", base + (static_cast<std::int64_t>(options.memory_mb) << 20)}});
 }
@@ -102,18 +110,21 @@ std::optional<Json> Zygote::receive(int milliseconds) {
   std::string text(kMaxMessage, '\0');
   const ssize_t size = recv(process_.control(), text.data(), text.size(), 0);
   if (size <= 0) throw RunError("the interpreter for graded programs is gone");
-  return parse_json(std::string_view(text).substr(0, static_cast<std::size_t>(size)), "interpreter");
+  return parse_json(std::string_view(text).substr(0, static_cast<std::size_t>(size)),
+                    "interpreter");
 }
 
 Json Zygote::answer_to(const Json& order, const char* key, const std::vector<int>& descriptors) {
   send(order, descriptors);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kAnswerMilliseconds);
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(kAnswerMilliseconds);
   while (std::chrono::steady_clock::now() < deadline) {
     const auto answer = receive(100);
     if (!answer) continue;
     if (answer->contains(key)) return (*answer)[key];
     if (answer->contains("failed"))
-      throw RunError("a program's process cannot be set up: " + (*answer)["failed"].get<std::string>());
+      throw RunError("a program's process cannot be set up: " +
+                     (*answer)["failed"].get<std::string>());
     ended_.push_back({(*answer)["ended"], (*answer)["status"], (*answer)["cpu"]});
   }
   throw RunError("the interpreter for graded programs does not answer");
@@ -123,9 +134,13 @@ std::vector<int> Zygote::start(const std::string& what, const std::vector<int>& 
   return answer_to({{"do", what}}, "started", descriptors).get<std::vector<int>>();
 }
 
-double Zygote::processor_time(int pid) { return answer_to({{"do", "time"}, {"pid", pid}}, "time").get<double>(); }
+double Zygote::processor_time(int pid) {
+  return answer_to({{"do", "time"}, {"pid", pid}}, "time").get<double>();
+}
 
-void Zygote::kill(int pid) { send({{"do", "kill"}, {"pid", pid}}); }
+void Zygote::kill(int pid) {
+  send({{"do", "kill"}, {"pid", pid}});
+}
 
 std::optional<Zygote::Ended> Zygote::wait_ended(int milliseconds) {
   if (ended_.empty()) {
@@ -142,10 +157,12 @@ InterpreterPool::InterpreterPool(const CodeGraderOptions& options)
     : options_(options),
       interpreter_(find_interpreter(options.python)),
       confinement_(choose_confinement(options.sandbox, probe_sandbox())) {
-  if (!(options.timeout_s > 0) || !(options.cpu_s > 0) || options.memory_mb < 16 || options.processes < 1 ||
-      options.output_bytes < 1 || options.file_bytes < 4096 || options.workers < 0)
+  if (!(options.timeout_s > 0) || !(options.cpu_s > 0) || options.memory_mb < 16 ||
+      options.processes < 1 || options.output_bytes < 1 || options.file_bytes < 4096 ||
+      options.workers < 0)
     throw InputError("a limit of the code grader is out of range", {.where = "reward"});
-  if (options_.workers == 0) options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (options_.workers == 0)
+    options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   idle_[0].push_back(std::make_unique<Zygote>(interpreter_, confinement_, options_, false));
 }
 

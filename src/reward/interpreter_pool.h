@@ -20,15 +20,15 @@
 namespace antisd {
 
 struct CodeGraderOptions {
-  double timeout_s = 10;                        // wall time of one program: all asserts, less the tests' own, or one case
-  double cpu_s = 10;                            // processor time of one process
-  int memory_mb = 4096;                         // of one process, on top of the interpreter itself (EvalPlus' limit)
-  int processes = 1;                            // 1: threads alone; more: fork works
-  std::int64_t output_bytes = 16 << 20;         // standard output and error of one run
-  std::int64_t file_bytes = 64 << 20;           // all files of one program together
-  std::string sandbox = "auto";                 // "none": no isolation, on purpose
-  int workers = 0;                              // programs at a time; 0: one for each core
-  std::string python;                           // empty: /usr/bin/python3, then PATH
+  double timeout_s = 10;  // wall time of one program: all asserts, less the tests' own, or one case
+  double cpu_s = 10;      // processor time of one process
+  int memory_mb = 4096;   // of one process, on top of the interpreter itself (EvalPlus' limit)
+  int processes = 1;      // 1: threads alone; more: fork works
+  std::int64_t output_bytes = 16 << 20;  // standard output and error of one run
+  std::int64_t file_bytes = 64 << 20;    // all files of one program together
+  std::string sandbox = "auto";          // "reduced", or "none": no isolation, on purpose
+  int workers = 0;                       // programs at a time; 0: one for each core
+  std::string python;                    // empty: /usr/bin/python3, then PATH
 };
 
 // One interpreter process and its orders (harness_zygote.py).
@@ -41,7 +41,8 @@ class Zygote {
   };
 
   // Throws RunError where the interpreter does not start.
-  Zygote(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options, bool numpy);
+  Zygote(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options,
+         bool numpy);
 
   bool has_numpy() const { return numpy_; }
   // Starts children that get `descriptors`; throws RunError where they cannot be set up.
@@ -49,7 +50,8 @@ class Zygote {
   void kill(int pid);
   double processor_time(int pid);  // so far, in seconds
   int control() const { return process_.control(); }
-  // The next child that ended; nothing within `milliseconds`. Throws RunError where the zygote itself is gone.
+  // The next child that ended; nothing within `milliseconds`. Throws RunError where the zygote
+  // itself is gone.
   std::optional<Ended> wait_ended(int milliseconds);
 
  private:
@@ -64,16 +66,20 @@ class Zygote {
 
 class InterpreterPool {
  public:
-  // Starts one interpreter to see that it works; throws InputError where the sandbox is too weak or python is absent.
+  // Starts one interpreter to see that it works; throws InputError where the sandbox is too weak or
+  // python is absent.
   explicit InterpreterPool(const CodeGraderOptions& options);
 
   class Lease {
    public:
-    Lease(InterpreterPool& pool, std::unique_ptr<Zygote> zygote) : pool_(&pool), zygote_(std::move(zygote)) {}
+    Lease(InterpreterPool& pool, std::unique_ptr<Zygote> zygote)
+        : pool_(&pool), zygote_(std::move(zygote)) {}
     Lease(Lease&& other) noexcept = default;
     ~Lease() {
-      if (pool_ && zygote_) pool_->give_back(std::move(zygote_));
-      else if (pool_) pool_->give_back(nullptr);
+      if (pool_ && zygote_)
+        pool_->give_back(std::move(zygote_));
+      else if (pool_)
+        pool_->give_back(nullptr);
     }
     Zygote& operator*() { return *zygote_; }
     void discard() { zygote_.reset(); }  // it misbehaved
@@ -86,8 +92,8 @@ class InterpreterPool {
     std::unique_ptr<Zygote> zygote_;
   };
 
-  // An interpreter that has numpy loaded, or one that has not and forks faster (numpy can still be imported there).
-  // Throws RunError where a new one is needed and does not start.
+  // An interpreter that has numpy loaded, or one that has not and forks faster (numpy can still be
+  // imported there). Throws RunError where a new one is needed and does not start.
   Lease acquire(bool numpy);
 
   const CodeGraderOptions& options() const { return options_; }

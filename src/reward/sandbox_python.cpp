@@ -40,7 +40,8 @@ std::string default_python() {
     if (access(candidate.c_str(), X_OK) == 0) return candidate.string();
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
-  throw InputError("no python3 was found", {.remedy = "install python3 and python3-numpy, or name an interpreter"});
+  throw InputError("no python3 was found",
+                   {.remedy = "install python3 and python3-numpy, or name an interpreter"});
 }
 
 std::string output_of(const std::string& python) {
@@ -59,14 +60,17 @@ std::string output_of(const std::string& python) {
   posix_spawn_file_actions_destroy(&actions);
   write_end.reset();
   if (failed != 0)
-    throw InputError("the python interpreter cannot be started", {.where = python, .remedy = "name another one"});
+    throw InputError("the python interpreter cannot be started",
+                     {.where = python, .remedy = "name another one"});
   std::string text;
   char buffer[4096];
-  for (ssize_t n; (n = read(read_end.get(), buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n; (n = read(read_end.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
   int status = 0;
   waitpid(pid, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw InputError("the python interpreter does not work", {.where = python, .remedy = "name another one"});
+    throw InputError("the python interpreter does not work",
+                     {.where = python, .remedy = "name another one"});
   return text;
 }
 
@@ -75,7 +79,8 @@ std::vector<fs::path> tidy(const std::set<fs::path>& paths) {
   std::vector<fs::path> kept;
   for (const fs::path& path : paths) {
     const bool covered = std::any_of(kept.begin(), kept.end(), [&](const fs::path& outer) {
-      return std::mismatch(outer.begin(), outer.end(), path.begin(), path.end()).first == outer.end();
+      return std::mismatch(outer.begin(), outer.end(), path.begin(), path.end()).first ==
+             outer.end();
     });
     if (!covered) kept.push_back(path);
   }
@@ -90,7 +95,8 @@ Interpreter find_interpreter(const std::string& path) {
   try {
     answer = parse_json(output_of(python), python);
   } catch (const InputError&) {
-    throw InputError("this is not a working python 3 interpreter", {.where = python, .remedy = "name another one"});
+    throw InputError("this is not a working python 3 interpreter",
+                     {.where = python, .remedy = "name another one"});
   }
   Interpreter found;
   const auto version = answer["version"].get<std::vector<int>>();
@@ -109,12 +115,15 @@ Interpreter find_interpreter(const std::string& path) {
     if (!ignored) readable.insert(real);
   };
   add(found.executable);
-  for (const Json& folder : answer["readable"]) add(folder.get<std::string>());
+  for (const Json& folder : answer["readable"])
+    add(folder.get<std::string>());
   const std::string multiarch = answer["multiarch"].get<std::string>();
   if (!multiarch.empty())
-    for (const char* base : {"/usr/lib/", "/lib/"}) add(base + multiarch);
+    for (const char* base : {"/usr/lib/", "/lib/"})
+      add(base + multiarch);
   // The dynamic linker and, outside of Debian, the shared libraries.
-  for (const char* folder : {"/lib64", "/usr/lib64", "/etc/ld.so.cache", "/etc/alternatives"}) add(folder);
+  for (const char* folder : {"/lib64", "/usr/lib64", "/etc/ld.so.cache", "/etc/alternatives"})
+    add(folder);
   const std::string libdir = answer["libdir"].get<std::string>();
   if (libdir.ends_with("/lib") && libdir != "/usr/lib" && libdir != "/lib") add(libdir);
   found.readable = tidy(readable);

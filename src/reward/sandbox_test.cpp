@@ -1,5 +1,5 @@
-// What programs may not do to the machine (testdata/reward/attack), each bounded so that it would be harmless even if
-// the sandbox failed.
+// What programs may not do to the machine (testdata/reward/attack), each bounded so that it would
+// be harmless even if the sandbox failed.
 #include <atomic>
 #include <fstream>
 #include <sstream>
@@ -27,13 +27,15 @@ std::string text_of(const std::filesystem::path& path) {
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::fixture(folder))) names.push_back(entry.path().stem());
+  for (const auto& entry : std::filesystem::directory_iterator(testing::fixture(folder)))
+    names.push_back(entry.path().stem());
   std::sort(names.begin(), names.end());
   return names;
 }
 
 CodeGrader& grader() {
-  static CodeGrader grader({.timeout_s = 20, .memory_mb = 512, .output_bytes = 1 << 20, .workers = 1});
+  static CodeGrader grader(
+      {.timeout_s = 20, .memory_mb = 512, .output_bytes = 1 << 20, .workers = 1});
   return grader;
 }
 
@@ -42,23 +44,43 @@ CodeGrader& forking_grader() {
   return grader;
 }
 
+CodeGrader& reduced_grader() {
+  static CodeGrader grader(
+      {.timeout_s = 20, .memory_mb = 512, .processes = 16, .sandbox = "reduced", .workers = 1});
+  return grader;
+}
+
 CodeGrade run(CodeGrader& grader, const std::string& program, const std::string& output = "held") {
-  return grader.grade_program(program, {{"kind", "stdio"}, {"cases", {{{"input", ""}, {"output", output}}}}});
+  return grader.grade_program(
+      program, {{"kind", "stdio"}, {"cases", {{{"input", ""}, {"output", output}}}}});
 }
 
 std::string attempt_of(const std::string& program) {
-  return program + "\ntry:\n    result = attempt()\nexcept (OSError, MemoryError):\n    print('held')\nelse:\n    print('ESCAPED', result)\n";
+  return program +
+         "\ntry:\n    result = attempt()\nexcept (OSError, MemoryError):\n    "
+         "print('held')\nelse:\n    print('ESCAPED', result)\n";
 }
 
 class Attack : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Attack, IsHeld) {
-  const std::string program = attempt_of(text_of(testing::fixture("reward/attack/" + GetParam() + ".py")));
+  const std::string program =
+      attempt_of(text_of(testing::fixture("reward/attack/" + GetParam() + ".py")));
   for (CodeGrader* one : {&grader(), &forking_grader()}) {
     const CodeGrade grade = run(*one, program);
     EXPECT_EQ(grade.correct, true) << grade.reason;
     EXPECT_EQ(run(*one, "print('held')").correct, true) << "the next program is harmed";
   }
+}
+
+TEST_P(Attack, IsHeldWithoutNamespaces) {
+  if (probe_sandbox().landlock_abi < 1) GTEST_SKIP() << "needs Landlock";
+  if (GetParam() == "raise_limits")
+    GTEST_SKIP() << "the number of processes is held by seccomp there";
+  const CodeGrade grade =
+      run(reduced_grader(),
+          attempt_of(text_of(testing::fixture("reward/attack/" + GetParam() + ".py"))));
+  EXPECT_EQ(grade.correct, true) << grade.reason;
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Attack, ::testing::ValuesIn(names_in("reward/attack")),
@@ -68,8 +90,9 @@ TEST(Sandbox, EndlessLoopMeetsTheClock) {
   CodeGrader quick({.timeout_s = 1, .cpu_s = 5, .workers = 1});
   EXPECT_EQ(run(quick, "while True: pass").reason, "time limit exceeded");
   EXPECT_EQ(run(quick, "import time; time.sleep(60)").reason, "time limit exceeded");
-  const CodeGrade grade = quick.grade_program("def f(x):\n  while x == 2: pass\n  return x",
-                                              {{"kind", "asserts"}, {"code", "assert f(1) == 1\nassert f(2) == 2\nassert f(3) == 3"}});
+  const CodeGrade grade = quick.grade_program(
+      "def f(x):\n  while x == 2: pass\n  return x",
+      {{"kind", "asserts"}, {"code", "assert f(1) == 1\nassert f(2) == 2\nassert f(3) == 3"}});
   EXPECT_EQ(grade.correct, false);
   EXPECT_EQ(grade.passed, 1);
   EXPECT_EQ(grade.total, 3) << "tests behind the one that hangs count too";
@@ -79,13 +102,18 @@ TEST(Sandbox, EndlessLoopMeetsTheClock) {
 TEST(Sandbox, ProcessorTimeIsLimitedInEveryThread) {
   CodeGrader quick({.timeout_s = 60, .cpu_s = 1, .workers = 1});
   EXPECT_EQ(run(quick, "while True: pass").reason, "time limit exceeded");
-  EXPECT_EQ(run(quick, "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass").reason, "time limit exceeded");
+  EXPECT_EQ(
+      run(quick, "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass")
+          .reason,
+      "time limit exceeded");
 }
 
 TEST(Sandbox, EndlessOutputIsCut) {
-  const CodeGrade out = run(grader(), "import sys\nfor _ in range(200): sys.stdout.write('x' * (1 << 20))");
+  const CodeGrade out =
+      run(grader(), "import sys\nfor _ in range(200): sys.stdout.write('x' * (1 << 20))");
   EXPECT_EQ(out.reason, "output limit exceeded");
-  const CodeGrade error = run(grader(), "import sys\nfor _ in range(200): sys.stderr.write('x' * (1 << 20))");
+  const CodeGrade error =
+      run(grader(), "import sys\nfor _ in range(200): sys.stderr.write('x' * (1 << 20))");
   EXPECT_EQ(error.reason, "output limit exceeded");
 }
 
@@ -98,8 +126,9 @@ TEST(Sandbox, NoNetwork) {
   ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(listen(listener.get(), 1), 0);
   ASSERT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  const std::string program = fmt::format("import socket\ndef attempt(): return socket.create_connection(('127.0.0.1', {}), 2)",
-                                          ntohs(address.sin_port));
+  const std::string program = fmt::format(
+      "import socket\ndef attempt(): return socket.create_connection(('127.0.0.1', {}), 2)",
+      ntohs(address.sin_port));
   EXPECT_EQ(run(grader(), attempt_of(program)).correct, true);
   pollfd wait = {listener.get(), POLLIN, 0};
   EXPECT_EQ(poll(&wait, 1, 0), 0) << "a connection arrived";
@@ -113,9 +142,14 @@ TEST(Sandbox, SignalsToTheGroupAndTheParentStayInside) {
   action.sa_handler = [](int) { ++urgent_signals; };
   ASSERT_EQ(sigaction(SIGURG, &action, &before), 0);
   const std::string program = fmt::format(
-      "import os, signal\nfor pid in (0, 1, os.getppid(), {}):\n  try: os.kill(pid, signal.SIGURG)\n  except OSError: pass\n"
-      "try: os.killpg({}, signal.SIGURG)\nexcept OSError: pass\nprint('held')", getpid(), getpgrp());
+      "import os, signal\nfor pid in (0, 1, os.getppid(), {}):\n  try: os.kill(pid, "
+      "signal.SIGURG)\n  except OSError: pass\n"
+      "try: os.killpg({}, signal.SIGURG)\nexcept OSError: pass\nprint('held')",
+      getpid(), getpgrp());
   EXPECT_EQ(run(forking_grader(), program).correct, true);
+  if (probe_sandbox().landlock_abi > 0) {
+    EXPECT_EQ(run(reduced_grader(), program).correct, true);
+  }
   sigaction(SIGURG, &before, nullptr);
   EXPECT_EQ(urgent_signals, 0);
 }
@@ -148,16 +182,26 @@ if os.fork() == 0:
 time.sleep(0.1)
 def f(x): return x
 print("held")
-)", name);
+)",
+                                          name);
   EXPECT_EQ(run(forking_grader(), program).correct, true);
   EXPECT_EQ(count_processes_named(name), 0);
-  EXPECT_EQ(forking_grader().grade_program(program, {{"kind", "asserts"}, {"code", "assert f(1) == 1"}}).correct, true);
+  EXPECT_EQ(forking_grader()
+                .grade_program(program, {{"kind", "asserts"}, {"code", "assert f(1) == 1"}})
+                .correct,
+            true);
   EXPECT_EQ(count_processes_named(name), 0);
 }
 
 TEST(Sandbox, FilesOfOneProgramAreGoneForTheNext) {
-  EXPECT_EQ(run(grader(), "open('/tmp/mine', 'w').write('x')\nopen('here', 'w').write('y')\nprint('held')").correct, true);
-  EXPECT_EQ(run(grader(), "import os\nprint('held' if not os.listdir('/tmp') else os.listdir('/tmp'))").correct, true);
+  EXPECT_EQ(run(grader(),
+                "open('/tmp/mine', 'w').write('x')\nopen('here', 'w').write('y')\nprint('held')")
+                .correct,
+            true);
+  EXPECT_EQ(
+      run(grader(), "import os\nprint('held' if not os.listdir('/tmp') else os.listdir('/tmp'))")
+          .correct,
+      true);
   EXPECT_FALSE(std::filesystem::exists("/tmp/mine"));
 }
 
@@ -181,7 +225,8 @@ def deep(n): return 0 if n == 0 else 1 + deep(n - 1)
 thread = threading.Thread(target=lambda: print(deep(20000)))
 thread.start(); thread.join()
 )";
-  EXPECT_EQ(run(grader(), program, "20000").correct, true) << run(grader(), program, "20000").reason;
+  EXPECT_EQ(run(grader(), program, "20000").correct, true)
+      << run(grader(), program, "20000").reason;
 }
 
 TEST(Sandbox, StrengthSaysWhatIsMissing) {
@@ -195,14 +240,18 @@ TEST(Sandbox, StrengthSaysWhatIsMissing) {
   weak.seccomp = true;
   weak.landlock_abi = 3;
   EXPECT_EQ(choose_confinement("auto", weak), Confinement::kLandlock);
-  EXPECT_THAT(testing::error_of([&] { choose_confinement("some", weak); }), HasSubstr("unknown sandbox"));
+  EXPECT_THAT(testing::error_of([&] { choose_confinement("some", weak); }),
+              HasSubstr("unknown sandbox"));
 }
 
 TEST(Sandbox, NoneRunsWithoutIsolationOnPurpose) {
   CodeGrader open({.timeout_s = 20, .sandbox = "none", .workers = 1});
   EXPECT_EQ(open.confinement(), Confinement::kNone);
   EXPECT_EQ(run(open, "print('held')").correct, true);
-  EXPECT_EQ(open.grade_program("def f(x): return x", {{"kind", "asserts"}, {"code", "assert f(1) == 1"}}).correct, true);
+  EXPECT_EQ(
+      open.grade_program("def f(x): return x", {{"kind", "asserts"}, {"code", "assert f(1) == 1"}})
+          .correct,
+      true);
 }
 
 }  // namespace
