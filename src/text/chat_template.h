@@ -22,9 +22,9 @@ struct Program;
 }
 
 struct TemplateLimits {
-  std::size_t steps = 10'000'000;  // under about a second
+  std::size_t steps = 5'000'000;  // at the worst about a second
   std::size_t output_bytes = std::size_t{64} << 20;
-  std::size_t memory_bytes = std::size_t{256} << 20;  // of values alive at a time
+  std::size_t memory_bytes = std::size_t{128} << 20;  // of values alive at a time
 };
 
 class ChatTemplate {

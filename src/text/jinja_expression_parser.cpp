@@ -393,8 +393,10 @@ ExpressionPtr Parser::parse_call(ExpressionPtr node) {
 
 std::string Parser::parse_dotted_name() {
   std::string name = expect_any_name();
-  while (skip("."))
-    name += "." + expect_any_name();
+  while (skip(".")) {
+    name += '.';
+    name += expect_any_name();
+  }
   return name;
 }
 

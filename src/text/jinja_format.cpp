@@ -61,7 +61,7 @@ std::string with_thousands(std::string digits) {
   const std::size_t point = digits.find_first_not_of("0123456789");
   std::size_t at = point == std::string::npos ? digits.size() : point;
   while (at > 3)
-    digits.insert(at -= 3, ",");
+    digits.insert(at -= 3, 1, ',');
   return digits;
 }
 
@@ -144,7 +144,7 @@ Spec parse_spec(std::string_view text) {
   take('-');
   spec.alternate = take('#');
   if (take('0') && spec.align == 0) {
-    spec.fill = "0";
+    spec.fill.assign(1, '0');
     spec.align = '=';
   }
   spec.width = read_number(text, at, kMaxWidth);
@@ -339,7 +339,7 @@ class PercentFormatter {
       }
     }
     if (zero && spec.align == 0) {
-      spec.fill = "0";
+      spec.fill.assign(1, '0');
       spec.align = '=';
     }
     spec.width = read_number(pattern_, at_, kMaxWidth);

@@ -12,9 +12,9 @@
 namespace antisd::jinja {
 
 struct Limits {
-  std::size_t steps = 10'000'000;  // about a second at the worst
-  std::size_t output_bytes = std::size_t{64} << 20;
-  std::size_t memory_bytes = std::size_t{256} << 20;
+  std::size_t steps;  // one a node evaluated, and one a few dozen bytes or a few items touched
+  std::size_t output_bytes;
+  std::size_t memory_bytes;  // of live values
 };
 
 class Runtime {
