@@ -108,6 +108,15 @@ TEST_F(Cli, RendersWithTheModelsTemplateAndVariables) {
   EXPECT_EQ(run("render --template " + other + " " + rows).out, "{\"id\":1,\"text\":\"1\"}\n");
   EXPECT_EQ(run("render " + model + " " + rows + " --template " + other).out,
             "{\"id\":1,\"text\":\"1<end>\"}\n");
+  // Reasoning under any of its names, as transformers has it.
+  const std::string thinking =
+      write("thinking.jinja",
+            "{% for m in messages %}{{ m.reasoning_content }}/{{ m.thinking }} {% endfor %}");
+  EXPECT_EQ(
+      run("render --template " + thinking,
+          R"({"messages":[{"role":"a","reasoning":"x"},{"role":"a","thinking":"y"},{"role":"a","reasoning_content":"z","thinking":null}]})")
+          .out,
+      "{\"text\":\"x/x y/y z/None \"}\n");
   EXPECT_EQ(run("render").status, 2);
   EXPECT_THAT(run("render " + model, "{\"messages\":3}").err, HasSubstr("'messages' is number"));
 }

@@ -105,8 +105,12 @@ Finding examine_interpreter() {
 std::vector<Finding> examine_sandbox() {
   const SandboxStrength strength = probe_sandbox();
   std::vector<Finding> findings;
-  for (std::string& line : strength.lines())
-    findings.push_back({"sandbox", strength.isolates(), std::move(line), ""});
+  for (const std::string& line : strength.lines()) {  // "namespaces: ..."
+    const std::size_t colon = line.find(": ");
+    const bool missing =
+        line.compare(colon + 2, 4, "none") == 0 || line.find("too weak") != std::string::npos;
+    findings.push_back({line.substr(0, colon), !missing, line.substr(colon + 2), ""});
+  }
   return findings;
 }
 

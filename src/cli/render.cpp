@@ -35,6 +35,7 @@ Json variables_of(const Json& row, const Json& special_tokens) {
   for (const auto& [key, value] : row.items()) {
     if (key != "id") variables[key] = value;
   }
+  variables["messages"] = with_reasoning_names(messages);
   return variables;
 }
 

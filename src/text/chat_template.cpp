@@ -107,4 +107,24 @@ std::string ChatTemplate::render(const Json& variables) const {
   }
 }
 
+Json with_reasoning_names(const Json& messages) {
+  Json named = Json::array();
+  for (const Json& message : messages) {
+    const Json* reasoning = nullptr;
+    for (const char* name : {"reasoning", "thinking", "reasoning_content"}) {  // the last one wins
+      if (!message.is_object() || !message.contains(name) || message[name].is_null()) continue;
+      reasoning = &message[name];
+    }
+    if (reasoning == nullptr) {
+      named.push_back(message);
+      continue;
+    }
+    Json copy = {{"thinking", *reasoning}};
+    copy.update(message);
+    copy["reasoning_content"] = *reasoning;
+    named.push_back(std::move(copy));
+  }
+  return named;
+}
+
 }  // namespace antisd

@@ -51,4 +51,9 @@ class ChatTemplate {
   std::shared_ptr<const jinja::Program> program_;
 };
 
+// Messages as transformers hands them to a template: a message's reasoning, given as
+// `reasoning_content`, `thinking` or `reasoning`, stands under the first two names, since templates
+// read either.
+Json with_reasoning_names(const Json& messages);
+
 }  // namespace antisd
