@@ -21,6 +21,8 @@ std::size_t join_groups(std::string_view text, std::size_t at, bool group_digits
       next = at + gap.size();
       break;
     }
+    while (next != 0 && next < text.size() && text[next] == ' ' && text[next - 1] == '!')
+      ++next;
     if (next == 0 || next + 3 > text.size()) return at;
     for (std::size_t k = 0; k < 3; ++k)
       if (!is_digit(text[next + k])) return at;
