@@ -17,7 +17,7 @@ std::size_t join_groups(std::string_view text, std::size_t at, bool group_digits
     for (const std::string_view gap :
          {"{,}", ",\\!", ",\\,", "{,\\!}", "\\,", "\\ ", "\\!,", ",", " "}) {
       if (text.substr(at, gap.size()) != gap) continue;
-      if (!group_digits && (gap == "," || gap == " ")) continue;
+      if (!group_digits && (gap == " " || gap.find(',') != gap.npos)) continue;
       next = at + gap.size();
       break;
     }
