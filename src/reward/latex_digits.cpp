@@ -17,10 +17,12 @@ std::size_t join_groups(std::string_view text, std::size_t at, bool group_digits
     for (const std::string_view gap :
          {"{,}", ",\\!", ",\\,", "{,\\!}", "\\,", "\\ ", "\\!,", ",", " "}) {
       if (text.substr(at, gap.size()) != gap) continue;
-      if (!group_digits && (gap == "," || gap == " ")) continue;
+      if (!group_digits && (gap == " " || gap.find(',') != gap.npos)) continue;
       next = at + gap.size();
       break;
     }
+    while (next != 0 && next < text.size() && text[next] == ' ' && text[next - 1] == '!')
+      ++next;
     if (next == 0 || next + 3 > text.size()) return at;
     for (std::size_t k = 0; k < 3; ++k)
       if (!is_digit(text[next + k])) return at;

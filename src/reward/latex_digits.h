@@ -13,8 +13,8 @@ struct ScannedNumber {
   std::size_t end;     // behind the number
 };
 
-// The number at text[at], a digit or a point in front of one. With `group_digits`, a plain comma or
-// blank joins groups of three; the LaTeX separators always do. `answer_size` is the length of the
+// The number at text[at], a digit or a point in front of one. With `group_digits`, a comma or blank
+// joins groups of three; a LaTeX space always does. `answer_size` is the length of the
 // whole answer: "2e-1" is 0.2 where nothing else stands in it, and Euler's number minus one in a
 // sum.
 ScannedNumber scan_number_text(std::string_view text, std::size_t at, bool group_digits,

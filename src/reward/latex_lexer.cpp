@@ -297,6 +297,13 @@ class Lexer {
     return at;
   }
 
+  // 5\text{ (since it is prime)}: words in brackets behind a value.
+  static bool is_remark(std::string_view content) {
+    const std::size_t first = content.find_first_not_of(' ');
+    return first != content.npos && content[first] == '(' &&
+           content.find(' ', first) != content.npos && content.back() == ')';
+  }
+
   std::size_t scan_text_group(std::string_view text, std::size_t at, std::string_view command,
                               bool in_text, int depth) {
     while (at < text.size() && text[at] == ' ')
@@ -307,6 +314,7 @@ class Lexer {
     // \mathrm{e}, \mathrm{i}, \mathrm{d} are mathematics; \text{m} behind a number is a unit.
     const bool upright = command == "mathrm" || command == "operatorname" || command == "mathop";
     const bool letter = content.size() == 1 && is_letter(content[0]);
+    if (after_quantity() && is_remark(content)) return std::min(end + 1, text.size());
     if (letter && upright && (content == "e" || content == "i" || content == "d")) {
       emit(TokenKind::kSymbol, content);
     } else {

@@ -83,14 +83,10 @@ Expression Parser::parse_set() {
     else
       break;
     ++position_;
-    Expression right = parse_sum();
-    if (op == Op::kUnion && left->op == Op::kUnion) {
-      std::vector<Expression> parts = left->args;
-      parts.push_back(right);
-      left = arena_.make(op, std::move(parts));
-    } else {
-      left = arena_.make(op, {left, right});
-    }
+    std::vector<Expression> parts = {left, parse_sum()};
+    while (op == Op::kUnion && accept(TokenKind::kOperator, "U"))
+      parts.push_back(parse_sum());
+    left = arena_.make(op, std::move(parts));
   }
   return left;
 }

@@ -201,6 +201,8 @@ Expression Parser::parse_word() {
     name += ' ';
     name += take().text;
   }
+  if (name == "all real numbers" || name == "all reals" || name == "real numbers")
+    return arena_.symbol("Reals");
   return arena_.make(Op::kWord, {}, name);
 }
 

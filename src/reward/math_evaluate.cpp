@@ -55,6 +55,7 @@ bool is_hyperbolic(std::string_view name) {
 
 Complex Evaluator::variable(const std::string& name) {
   const std::uint64_t hash = hash_text(name, 1000 + point_.index);
+  if (point_.integers) return Complex::from(static_cast<long>(2 + point_.index + hash % 12));
   switch (point_.index) {
     case 0:
       return in_range(hash, 0, 2);
@@ -161,12 +162,8 @@ Complex Evaluator::logarithm(const Complex& z) {
 Complex Evaluator::call(Expression e) {
   budget_.spend(30);
   const std::string& name = e->name;
-  if (name == "factorial" || name == "binom" || name == "gcd" || name == "lcm") {
-    if (const auto value = exact_value(e, budget_)) return Complex::from(*value);
-    if (variables(e).empty() && name == "factorial")
-      throw BudgetExceeded("a factorial is too large");
-    return opaque(e);
-  }
+  if (name == "factorial" || name == "binom" || name == "gcd" || name == "lcm")
+    return combinatorial(e);
   if (is_trigonometric(name)) return trigonometric(name, e->args[0]);
   if (e->args.empty()) return opaque(e);
   if (name == "based") return evaluate(e->args[0]);
@@ -196,6 +193,25 @@ Complex Evaluator::call(Expression e) {
     }
     return inverse(name, z);
   }
+  return opaque(e);
+}
+
+// Factorials and binomials of whatever turns out to be a small integer here.
+Complex Evaluator::combinatorial(Expression e) {
+  if (const auto value = exact_value(e, budget_)) return Complex::from(*value);
+  if (variables(e).empty() && e->name == "factorial")
+    throw BudgetExceeded("a factorial is too large");
+  std::vector<unsigned long> integers;
+  for (Expression arg : e->args) {
+    const Complex z = evaluate(arg);
+    const Real near = (z.re + Real(0.5)).floor();
+    if (!z.is_real() || near.sign() < 0 || near.log2() > 9 || (z.re - near).log2() > z.error + 4)
+      return opaque(e);
+    integers.push_back(static_cast<unsigned long>(near.to_double()));
+  }
+  if (e->name == "factorial") return Complex::from(Rational::factorial(integers[0]));
+  if (e->name == "binom" && integers.size() == 2)
+    return Complex::from(Rational::binomial(integers[0], integers[1]));
   return opaque(e);
 }
 

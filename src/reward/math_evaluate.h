@@ -20,6 +20,7 @@ std::optional<Rational> exact_value(Expression e, Budget& budget);
 struct Point {
   int index = 0;              // which of the points; 0 and 1 have positive coordinates only
   bool log_base_ten = false;  // what \log without a base means
+  bool integers = false;      // variables are positive integers, as factorials need
 };
 inline constexpr int kPoints = 6;
 
@@ -40,6 +41,7 @@ class Evaluator {
   Complex trigonometric(const std::string& name, Expression argument);
   Complex inverse(const std::string& name, const Complex& z);
   Complex extreme(Expression e, int sign);
+  Complex combinatorial(Expression e);
   Complex logarithm(const Complex& z);
   Complex variable(const std::string& name);
   Complex opaque(Expression e);

@@ -149,9 +149,14 @@ std::optional<Rational> exact_value(Expression e, Budget& budget) {
 
 Comparison compare_values(Expression a, Expression b, Budget& budget, bool log_base_ten) {
   const bool constant = variables(a).empty() && variables(b).empty();
+  const auto combinatorial = [](Expression node) {
+    return node->op == Op::kCall && (node->name == "factorial" || node->name == "binom");
+  };
+  const bool integers = !constant && (any_node(a, combinatorial) || any_node(b, combinatorial));
   int equal = 0, one_sided = 0;
   for (int index = 0; index < kPoints && equal < 4; ++index) {
-    Evaluator left({index, log_base_ten}, budget), right({index, log_base_ten}, budget);
+    const Point point{index, log_base_ten, integers};
+    Evaluator left(point, budget), right(point, budget);
     const std::optional<Complex> x = evaluate_or_nothing(left, a),
                                  y = evaluate_or_nothing(right, b);
     if (x && y) {

@@ -44,6 +44,7 @@ Expression parse_or_null(Arena& arena, std::string_view text, Budget& budget,
 
 // "1,000" may be a number or a list of two.
 bool has_grouped_digits(std::string_view text) {
+  if (text.find(",\\!") != text.npos) return true;
   for (std::size_t at = 1; at + 3 < text.size(); ++at) {
     const auto digit = [&](std::size_t k) { return text[k] >= '0' && text[k] <= '9'; };
     if ((text[at] == ',' || text[at] == ' ') && digit(at - 1) && digit(at + 1) && digit(at + 2) &&
