@@ -313,7 +313,7 @@ def run_tests(job, peer, results):
 
 
 def failing(error):
-    def ask(*request):
+    def ask(*request, **ignored):
         raise error
     return ask
 
