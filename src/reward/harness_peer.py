@@ -118,6 +118,8 @@ class Peer(Codec):
         names = [base.__name__ for base in type(error).__mro__]
         custom = type(error) if isinstance(error, Exception) and not hasattr(builtins, names[0]) else None
         arguments = [a if type(a) in DIRECT or type(a) is int and -BIG < a < BIG else str(a) for a in error.args[:4]]
+        if isinstance(error, SyntaxError):
+            arguments = ["%s (line %s)" % (error.msg, error.lineno)]
         return ["!", names, arguments, self.encode(custom)]
 
     def decode_exception(self, fields):

@@ -11,7 +11,8 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from functools import cache, cmp_to_key, lru_cache, reduce
 from heapq import heapify, heappop, heappush, heappushpop, heapreplace, nlargest, nsmallest
 from itertools import accumulate, chain, combinations, count, groupby, pairwise, permutations, product, zip_longest
-from math import ceil, comb, factorial, floor, gcd, inf, isqrt, lcm, log, log2, pi, sqrt
+from math import ceil, comb, factorial, floor, gcd, inf, isqrt, lcm, log, log2, log10, pi, sqrt
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 """
 

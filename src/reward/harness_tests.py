@@ -238,7 +238,10 @@ def program_names(code, tree, peer):
     free -= {name for name in (*MODULES, "np") if name in attribute_bases and name not in called}
     free -= NODE_HELPERS.keys()
     judges = {name for name in free if hasattr(builtins, name) or name in FAMILIAR}
-    defined = set(peer.ask("defined", sorted(free))[0])
+    try:
+        defined = set(peer.ask("defined", sorted(free))[0])
+    except Exception:  # it is gone; every use of a name will say so
+        defined = set()
     shadowing = judges & defined & called
     if not ((free - judges) & defined) and len(shadowing) == 1:
         judges -= shadowing
@@ -279,12 +282,13 @@ def run_tests(job, peer, results):
         if check is None:
             return results.line('x "the tests have no function check"')
         tree.body = [node for node in tree.body if not calls_check(node)]
+    failure = None
     try:
         peer.ask("load")
-        wanted = program_names(job["code"], tree, peer)
-        failure = None
     except Exception as error:
-        wanted, failure = set(), error
+        failure = error
+        peer.ask = failing(error)
+    wanted = program_names(job["code"], tree, peer)
     names = Names(peer, wanted)
     loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     Rewriter(soft=not catches_assertions(tree)).visit(tree)
@@ -297,9 +301,6 @@ def run_tests(job, peer, results):
     names.update(__name__="tests", __test__=lambda: Test(results), __guard__=lambda: Guard(results),
                  __passed__=lambda: results.depth or results.passed(), __failed__=results.failed,
                  __broken__=Broken, __watch__=watch, __Exception__=Exception)
-    if failure is not None:
-        peer.gone = True
-        peer.ask = failing(failure)
     try:
         exec(compile(tree, "tests", "exec"), names)
         if check is not None:
@@ -312,7 +313,7 @@ def run_tests(job, peer, results):
 
 
 def failing(error):
-    def ask(*request):
+    def ask(*request, **ignored):
         raise error
     return ask
 
