@@ -22,7 +22,7 @@ at::ScalarType scalar_type(TensorType type, const std::string& where) {
     case TensorType::kBF16: return at::kBFloat16;
     default: break;
   }
-  throw InputError(fmt::format("weights of type {}", tensor_type_name(type)),
+  throw InputError(fmt::format("weights of type {}", name_of(type)),
                    {.where = where, .remedy = "weights must be F32, F16 or BF16"});
 }
 
