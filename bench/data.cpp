@@ -20,17 +20,21 @@ int run_data(const std::vector<std::string>& arguments) {
       files.push_back(arguments[i]);
     }
   }
-  if (files.empty()) throw InputError("no file given", {.remedy = "antisd-bench data train.parquet"});
+  if (files.empty())
+    throw InputError("no file given", {.remedy = "antisd-bench data train.parquet"});
   for (const std::string& file : files) {
     double best = 1e9;
     std::size_t rows = 0;
     for (int i = 0; i < repeats; ++i) {
       const auto begin = std::chrono::steady_clock::now();
       rows = PromptSet::load({.files = {file}}).size();
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      best = std::min(
+          best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
     if (json) {
-      fmt::print("{}\n", to_json_line({{"bench", "data"}, {"file", file}, {"rows", rows}, {"seconds", best}}));
+      fmt::print(
+          "{}\n",
+          to_json_line({{"bench", "data"}, {"file", file}, {"rows", rows}, {"seconds", best}}));
     } else {
       fmt::print("{}: {} rows in {:.3f} s (best of {})\n", file, rows, best, repeats);
     }

@@ -1,12 +1,14 @@
-// antisd-bench NAME [options] [--json]: one program for all benchmarks. Figures that depend on the machine
-// are printed beside a limit or a peer's figure from the same run.
-#include <fmt/format.h>
-
+// antisd-bench NAME [options] [--json]: one program for all benchmarks. Figures that depend on the
+// machine are printed beside a limit or a peer's figure from the same run.
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "bench/data.h"
+#include "bench/grade.h"
+#include "bench/grade_code.h"
 #include "bench/tokenize.h"
 #include "core/error.h"
 
@@ -21,6 +23,9 @@ struct Benchmark {
 constexpr Benchmark kBenchmarks[] = {
     {"tokenize", "encoding speed: MB/s and tokens/s over texts, and over 1 MB lines of one kind",
      antisd::bench::run_tokenize},
+    {"grade", "math grades a second over answers in model-like sentences",
+     antisd::bench::run_grade},
+    {"grade_code", "programs a second in the sandbox", antisd::bench::run_grade_code},
     {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},
 };
 

@@ -1,10 +1,11 @@
-// A command of the program: its name, one line of help, and a function that adds its flags and returns what
-// to run once they are parsed.
+// A command of the program: its name, one line of help, and a function that adds its flags and
+// returns what to run once they are parsed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 namespace antisd {
 
@@ -21,13 +22,14 @@ const std::vector<Command>& all_commands();
 std::function<int()> add_tokenize(CLI::App& app);
 std::function<int()> add_detokenize(CLI::App& app);
 std::function<int()> add_render(CLI::App& app);
+std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_config(CLI::App& app);
 std::function<int()> add_doctor(CLI::App& app);
 std::function<int()> add_version(CLI::App& app);
 
-// Parses, runs, and turns every error into one line on standard error. Returns the exit status: 0 done,
-// 1 failed while running, 2 bad usage, configuration or input.
+// Parses, runs, and turns every error into one line on standard error. Returns the exit status: 0
+// done, 1 failed while running, 2 bad usage, configuration or input.
 int run_command_line(int argc, const char* const* argv);
 
 }  // namespace antisd

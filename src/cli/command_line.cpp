@@ -1,7 +1,7 @@
-#include <fmt/format.h>
-
 #include <iostream>
 #include <new>
+
+#include <fmt/format.h>
 
 #include "cli/command.h"
 #include "core/check.h"
@@ -15,8 +15,10 @@ const std::vector<Command>& all_commands() {
       {"tokenize", "text -> token ids, as Hugging Face's tokenizers give them", add_tokenize},
       {"detokenize", "token ids -> text", add_detokenize},
       {"render", "chat messages -> the prompt that a model's template makes of them", add_render},
+      {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
-      {"config", "print the configuration: defaults, or a file with its overrides resolved", add_config},
+      {"config", "print the configuration: defaults, or a file with its overrides resolved",
+       add_config},
       {"doctor", "what this machine can do, and the remedy for what is missing", add_doctor},
       {"version", "version, revision and how this binary was built", add_version},
   };
@@ -38,7 +40,8 @@ void check_command_name(const std::string& name) {
 }
 
 int parse_and_run(int argc, const char* const* argv) {
-  CLI::App app("antisd: reinforcement learning of reasoning models with Anti-Self-Distillation", "antisd");
+  CLI::App app("antisd: reinforcement learning of reasoning models with Anti-Self-Distillation",
+               "antisd");
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
   if (argc > 1 && argv[1][0] != '-') check_command_name(argv[1]);
@@ -54,7 +57,8 @@ int parse_and_run(int argc, const char* const* argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     std::string command = "antisd";
-    for (const CLI::App* parsed : app.get_subcommands()) command += " " + parsed->get_name();
+    for (const CLI::App* parsed : app.get_subcommands())
+      command += " " + parsed->get_name();
     throw InputError(error.what(), {.remedy = fmt::format("see `{} --help`", command)});
   }
   for (const auto& [subcommand, run] : runs) {

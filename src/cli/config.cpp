@@ -26,7 +26,8 @@ std::function<int()> add_config(CLI::App& app) {
   return [options] {
     RunConfig config;
     if (options->docs) {
-      std::cout << "# Options\n\nEvery key of a configuration file, as `antisd config --docs` prints it. On "
+      std::cout << "# Options\n\nEvery key of a configuration file, as `antisd config --docs` "
+                   "prints it. On "
                    "a command line a key is given as `section.key=value`.\n"
                 << config.options().to_markdown();
       return 0;
@@ -37,8 +38,9 @@ std::function<int()> add_config(CLI::App& app) {
       } else if (&argument == &options->arguments.front()) {
         config.options().load_toml(argument);
       } else {
-        throw InputError("not of the form key=value",
-                         {.where = "'" + argument + "'", .remedy = "only one file can be given, first"});
+        throw InputError(
+            "not of the form key=value",
+            {.where = "'" + argument + "'", .remedy = "only one file can be given, first"});
       }
     }
     config.validate();

@@ -1,8 +1,8 @@
 // `data show|check|convert`.
-#include <fmt/format.h>
-
 #include <iostream>
 #include <memory>
+
+#include <fmt/format.h>
 
 #include "cli/command.h"
 #include "core/error.h"
@@ -32,8 +32,8 @@ ColumnMap column_map(const std::vector<std::string>& assignments) {
   for (const std::string& assignment : assignments) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw InputError("not of the form ours=theirs",
-                       {.where = fmt::format("--map {}", assignment), .remedy = "e.g. --map problem=question"});
+      throw InputError("not of the form ours=theirs", {.where = fmt::format("--map {}", assignment),
+                                                       .remedy = "e.g. --map problem=question"});
     }
     map[assignment.substr(0, equals)] = assignment.substr(equals + 1);
   }
@@ -72,14 +72,17 @@ int check(const DataCommandOptions& options) {
 
 int convert(const DataCommandOptions& options) {
   using Rows = ConvertOptions::Rows;
-  const ConvertResult result = convert_data(
-      options.input, options.output,
-      {.rows = options.rows == "code" ? Rows::kCode : options.rows == "keep" ? Rows::kKeep : Rows::kAuto,
-       .force = options.force,
-       .map = column_map(options.assignments)});
+  const ConvertResult result = convert_data(options.input, options.output,
+                                            {.rows = options.rows == "code"   ? Rows::kCode
+                                                     : options.rows == "keep" ? Rows::kKeep
+                                                                              : Rows::kAuto,
+                                             .force = options.force,
+                                             .map = column_map(options.assignments)});
   std::string note;
-  if (result.without_tests > 0) note = fmt::format(" ({} left out: no tests)", result.without_tests);
-  std::cerr << fmt::format("{}: {} of {} rows{}\n", options.output, result.rows_written, result.rows_read, note);
+  if (result.without_tests > 0)
+    note = fmt::format(" ({} left out: no tests)", result.without_tests);
+  std::cerr << fmt::format("{}: {} of {} rows{}\n", options.output, result.rows_written,
+                           result.rows_read, note);
   return 0;
 }
 
@@ -99,23 +102,30 @@ std::function<int()> add_data(CLI::App& app) {
   CLI::App* check_app = app.add_subcommand(
       "check", "duplicates, empty answers, over-long prompts, overlap with benchmarks");
   check_app->add_option("FILE", options->files, "JSONL, JSON array or Parquet")->required();
-  check_app->add_option("--against", options->against, "benchmark files whose problems should not be here");
-  check_app->add_option("--model", options->model, "count prompt tokens with this model's tokenizer");
-  check_app->add_option("--max-prompt-tokens", options->max_prompt_tokens, "with --model: what is too long")
+  check_app->add_option("--against", options->against,
+                        "benchmark files whose problems should not be here");
+  check_app->add_option("--model", options->model,
+                        "count prompt tokens with this model's tokenizer");
+  check_app
+      ->add_option("--max-prompt-tokens", options->max_prompt_tokens,
+                   "with --model: what is too long")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   check_app->add_flag("--json", options->json, "the report as one JSON object");
   add_map_option(*check_app, *options);
 
-  CLI::App* convert_app =
-      app.add_subcommand("convert", "JSONL, JSON and Parquet into each other; raw code rows into native ones");
+  CLI::App* convert_app = app.add_subcommand(
+      "convert", "JSONL, JSON and Parquet into each other; raw code rows into native ones");
   convert_app->add_option("IN", options->input, "JSONL, JSON array or Parquet")->required();
-  convert_app->add_option("OUT,-o,--output", options->output, "a .jsonl or .parquet file; - is JSONL on standard output")
+  convert_app
+      ->add_option("OUT,-o,--output", options->output,
+                   "a .jsonl or .parquet file; - is JSONL on standard output")
       ->capture_default_str();
   convert_app->add_flag("--force", options->force, "replace OUT where it exists");
   convert_app
       ->add_option("--rows", options->rows,
-                   "auto: known code rows and verl's become native; code: all must be code rows; keep: as they are")
+                   "auto: known code rows and verl's become native; code: all must be code rows; "
+                   "keep: as they are")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "code", "keep"}));
   add_map_option(*convert_app, *options);

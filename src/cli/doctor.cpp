@@ -1,21 +1,20 @@
 // `doctor`: one line for each thing that the machine has or lacks.
-#include <fmt/format.h>
-#include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
 #include "cli/build_info.h"
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "io/parquet_library.h"
+#include "reward/sandbox.h"
 
 #ifdef ANTISD_TORCH
 #include "ops/device.h"
@@ -38,7 +37,8 @@ std::string find_program(const std::string& name) {
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
     const fs::path candidate = fs::path(folder) / name;
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate.string();
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate))
+      return candidate.string();
   }
   return "";
 }
@@ -54,7 +54,8 @@ Finding examine_cpu() {
   }
   const double gib = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                      static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30);
-  return {"cpu", true, fmt::format("{}, {} threads for us, {:.0f} GiB memory", model, available_threads(), gib),
+  return {"cpu", true,
+          fmt::format("{}, {} threads for us, {:.0f} GiB memory", model, available_threads(), gib),
           ""};
 }
 
@@ -62,15 +63,18 @@ std::vector<Finding> examine_tensors() {
 #ifdef ANTISD_TORCH
   const TensorLibraryInfo info = describe_tensor_library();
   std::vector<Finding> findings = {
-      {"torch", true, fmt::format("libtorch {}, {} threads", info.torch_version, info.threads), ""}};
-  for (const DeviceInfo& gpu : info.gpus) findings.push_back({gpu.name, true, gpu.description, ""});
+      {"torch", true, fmt::format("libtorch {}, {} threads", info.torch_version, info.threads),
+       ""}};
+  for (const DeviceInfo& gpu : info.gpus)
+    findings.push_back({gpu.name, true, gpu.description, ""});
   if (!info.gpus.empty()) return findings;
   const bool has_card = fs::exists("/dev/nvidiactl");
   if (info.built_with_cuda) {
     findings.push_back({"gpu", false, "none usable: " + info.gpu_problem,
                         has_card ? "update the NVIDIA driver" : "everything runs on the CPU"});
   } else {
-    findings.push_back({"gpu", false, has_card ? "there is one, but this binary has no CUDA" : "none",
+    findings.push_back({"gpu", false,
+                        has_card ? "there is one, but this binary has no CUDA" : "none",
                         has_card ? "build with `make CUDA=1`" : "everything runs on the CPU"});
   }
   return findings;
@@ -92,33 +96,22 @@ Finding examine_parquet() {
 Finding examine_interpreter() {
   const std::string python = find_program("python3");
   if (python.empty()) {
-    return {"python3", false, "not found", "code rewards need it: apt-get install python3 python3-numpy"};
+    return {"python3", false, "not found",
+            "code rewards need it: apt-get install python3 python3-numpy"};
   }
   return {"python3", true, python + " (runs graded code)", ""};
 }
 
-// True where a child of ours may make the namespaces that isolate graded code.
-bool can_unshare(int flags) {
-  const pid_t child = fork();
-  if (child == 0) _exit(syscall(SYS_unshare, flags) == 0 ? 0 : 1);
-  int status = 1;
-  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-Finding examine_sandbox() {
-  constexpr int kUser = 0x10000000, kNetwork = 0x40000000, kPid = 0x20000000, kMount = 0x00020000;
-  const bool namespaces = can_unshare(kUser | kNetwork | kPid | kMount);
-  const long landlock = syscall(444 /* landlock_create_ruleset */, nullptr, 0, 1u /* version */);
-  const bool seccomp = fs::exists("/proc/sys/kernel/seccomp/actions_avail");
-  const bool bubblewrap = !find_program("bwrap").empty();
-  std::vector<std::string> parts;
-  parts.push_back(namespaces ? "user namespaces" : "no user namespaces");
-  parts.push_back(seccomp ? "seccomp" : "no seccomp");
-  parts.push_back(landlock > 0 ? fmt::format("Landlock ABI {}", landlock) : "no Landlock");
-  parts.push_back(bubblewrap ? "bubblewrap" : "no bubblewrap");
-  return {"sandbox", namespaces && seccomp,
-          fmt::format("{}: {}", namespaces && seccomp ? "full" : "weak", fmt::join(parts, ", ")),
-          "allow unprivileged user namespaces: sysctl kernel.unprivileged_userns_clone=1"};
+std::vector<Finding> examine_sandbox() {
+  const SandboxStrength strength = probe_sandbox();
+  std::vector<Finding> findings;
+  for (const std::string& line : strength.lines()) {  // "namespaces: ..."
+    const std::size_t colon = line.find(": ");
+    const bool missing =
+        line.compare(colon + 2, 4, "none") == 0 || line.find("too weak") != std::string::npos;
+    findings.push_back({line.substr(0, colon), !missing, line.substr(colon + 2), ""});
+  }
+  return findings;
 }
 
 Finding examine_mpi() {
@@ -129,8 +122,10 @@ Finding examine_mpi() {
 
 Finding examine_disk() {
   struct statvfs disk {};
-  if (statvfs(".", &disk) != 0) return {"disk", false, "cannot be read", "check the working directory"};
-  const double gib = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize) / (1 << 30);
+  if (statvfs(".", &disk) != 0)
+    return {"disk", false, "cannot be read", "check the working directory"};
+  const double gib =
+      static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize) / (1 << 30);
   return {"disk", gib >= 5, fmt::format("{:.0f} GiB free here", gib),
           "checkpoints of an 8B model take about 100 GiB each"};
 }
@@ -142,13 +137,16 @@ std::function<int()> add_doctor(CLI::App&) {
     std::vector<Finding> findings = {
         {"antisd", true, fmt::format("{} ({})", kBuildInfo.version, kBuildInfo.revision), ""},
         examine_cpu()};
-    for (Finding& finding : examine_tensors()) findings.push_back(std::move(finding));
-    for (const auto examine :
-         {examine_parquet, examine_interpreter, examine_sandbox, examine_mpi, examine_disk}) {
-      findings.push_back(examine());
-    }
+    for (Finding& finding : examine_tensors())
+      findings.push_back(std::move(finding));
+    findings.push_back(examine_parquet());
+    findings.push_back(examine_interpreter());
+    for (Finding& finding : examine_sandbox())
+      findings.push_back(std::move(finding));
+    findings.push_back(examine_mpi());
+    findings.push_back(examine_disk());
     for (const Finding& finding : findings) {
-      std::cout << fmt::format("{:<8} {:<4} {}{}{}\n", finding.topic, finding.good ? "ok" : "--",
+      std::cout << fmt::format("{:<10} {:<4} {}{}{}\n", finding.topic, finding.good ? "ok" : "--",
                                finding.state, finding.good || finding.remedy.empty() ? "" : "; ",
                                finding.good ? "" : finding.remedy);
     }

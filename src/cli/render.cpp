@@ -1,15 +1,15 @@
 // `render`: what a model's chat template makes of messages.
-#include <fmt/format.h>
-
 #include <memory>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/rows.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "text/chat_template.h"
-#include "text/special_tokens.h"
+#include "text/tokenizer_config.h"
 
 namespace antisd {
 namespace {
@@ -20,8 +20,8 @@ struct RenderOptions {
   RowStreamOptions rows;
 };
 
-// The variables of transformers' apply_chat_template: `tools` and `documents` are none unless given, the
-// special tokens go by their names, and a row's own keys come last.
+// The variables of transformers' apply_chat_template: `tools` and `documents` are none unless
+// given, the special tokens go by their names, and a row's own keys come last.
 Json variables_of(const Json& row, const Json& special_tokens) {
   const Json& messages = required_field(row, "messages");
   if (!messages.is_array()) {
@@ -35,6 +35,7 @@ Json variables_of(const Json& row, const Json& special_tokens) {
   for (const auto& [key, value] : row.items()) {
     if (key != "id") variables[key] = value;
   }
+  variables["messages"] = with_reasoning_names(messages);
   return variables;
 }
 
@@ -44,9 +45,11 @@ std::function<int()> add_render(CLI::App& app) {
   const auto options = std::make_shared<RenderOptions>();
   app.add_option("MODEL", options->model, "Hugging Face model directory");
   add_row_stream_options(app, options->rows);
-  app.add_option("--template", options->template_file, "a Jinja file instead of the model's own template");
+  app.add_option("--template", options->template_file,
+                 "a Jinja file instead of the model's own template");
   app.footer(
-      "Row in: {\"messages\", \"tools\"?, \"add_generation_prompt\"? (true), ...}; every other key is a\n"
+      "Row in: {\"messages\", \"tools\"?, \"add_generation_prompt\"? (true), ...}; every other key "
+      "is a\n"
       "variable of the template. Row out: {\"text\"}.");
   return [options] {
     // Without MODEL the only positional is FILE.
@@ -55,14 +58,16 @@ std::function<int()> add_render(CLI::App& app) {
       options->rows.file = std::exchange(options->model, "");
     }
     if (options->model.empty() && options->template_file.empty()) {
-      throw InputError("neither MODEL nor --template was given", {.remedy = "see `antisd render --help`"});
+      throw InputError("neither MODEL nor --template was given",
+                       {.remedy = "see `antisd render --help`"});
     }
     const ChatTemplate chat_template =
         options->template_file.empty()
             ? ChatTemplate::load(options->model)
             : ChatTemplate(read_file(options->template_file), options->template_file);
-    const Json special_tokens =
-        options->model.empty() ? Json::object() : named_special_tokens(options->model);
+    Json special_tokens = Json::object();
+    if (!options->model.empty())
+      special_tokens = TokenizerConfig::load(options->model).special_tokens;
     return run_rows(options->rows, [&](const Json& row) -> Json {
       return {{"text", chat_template.render(variables_of(row, special_tokens))}};
     });

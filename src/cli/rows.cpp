@@ -1,11 +1,18 @@
 #include "cli/rows.h"
 
-#include <fmt/format.h>
-
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <future>
 #include <iostream>
 #include <memory>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/thread_pool.h"
 #include "io/jsonl.h"
 
 namespace antisd {
@@ -24,28 +31,144 @@ Json with_id(const Json& row, Json result) {
 void add_row_stream_options(CLI::App& app, RowStreamOptions& options) {
   app.add_option("FILE", options.file, "JSONL file, one object a line; - is standard input")
       ->capture_default_str();
-  app.add_flag("--keep-going", options.keep_going, "a bad row becomes {\"id\",\"error\"} instead of the end");
+  app.add_flag("--keep-going", options.keep_going,
+               "a bad row becomes {\"id\",\"error\"} instead of the end");
 }
 
-int run_rows(const RowStreamOptions& options, const std::function<Json(const Json& row)>& work) {
+namespace {
+
+// The rows on their way: read by one thread, worked on by several, written by one in the order they
+// were read.
+class RowPipeline {
+ public:
+  RowPipeline(const RowStreamOptions& options, const std::function<Json(const Json&)>& work,
+              int workers)
+      : options_(options),
+        work_(work),
+        open_(static_cast<std::size_t>(workers) * 4),
+        pool_(workers) {}
+
+  void run(JsonlReader& reader, JsonlWriter& writer) {
+    std::thread writing([&] { write_in_order(writer); });
+    bool more = true;
+    while (more)
+      more = read_one(reader);
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    writing.join();
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  // False at the end, after a line that is no row, or once a row has failed.
+  bool read_one(JsonlReader& reader) {
+    std::future<Json> result;
+    bool more = true;
+    try {
+      Json row;
+      if (!reader.next(row)) return false;
+      result = pool_.submit([this, row = std::move(row), where = reader.where()] {
+        return answer(options_, work_, row, where);
+      });
+    } catch (const InputError& error) {
+      std::promise<Json> promise;
+      if (options_.keep_going) {
+        promise.set_value({{"error", error.message()}});
+      } else {
+        promise.set_exception(std::current_exception());
+        more = false;
+      }
+      result = promise.get_future();
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return results_.size() < open_ || failed_; });
+    results_.push_back(std::move(result));
+    changed_.notify_all();
+    return more && !failed_;
+  }
+
+  void write_in_order(JsonlWriter& writer) {
+    for (;;) {
+      std::future<Json> next;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return ended_ || !results_.empty(); });
+        if (results_.empty()) return;
+        next = std::move(results_.front());
+        results_.pop_front();
+        changed_.notify_all();
+      }
+      if (failed_) continue;
+      try {
+        writer.write(next.get());
+        writer.flush();
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        error_ = std::current_exception();
+        failed_ = true;
+        changed_.notify_all();
+      }
+    }
+  }
+
+ public:
+  // The row out, or its error as a row, or the error with its place.
+  static Json answer(const RowStreamOptions& options, const std::function<Json(const Json&)>& work,
+                     const Json& row, const std::string& where) {
+    try {
+      return with_id(row, work(row));
+    } catch (const InputError& error) {
+      if (options.keep_going) return with_id(row, {{"error", error.message()}});
+      if (error.message().starts_with(where)) throw;
+      throw InputError(error.message(), {.where = where});
+    }
+  }
+
+ private:
+  const RowStreamOptions& options_;
+  const std::function<Json(const Json&)>& work_;
+  const std::size_t open_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::future<Json>> results_;
+  bool ended_ = false;
+  std::atomic<bool> failed_ = false;
+  std::exception_ptr error_;
+  ThreadPool pool_;
+};
+
+}  // namespace
+
+int run_rows(const RowStreamOptions& options, const std::function<Json(const Json& row)>& work,
+             int workers) {
   const bool from_stdin = options.file == "-";
   const auto reader = from_stdin ? std::make_unique<JsonlReader>(std::cin, "standard input")
                                  : std::make_unique<JsonlReader>(options.file);
   JsonlWriter writer(std::cout, "standard output");
+  if (workers > 1) {
+    RowPipeline(options, work, workers).run(*reader, writer);
+    return 0;
+  }
   for (;;) {
     Json row;
     try {
       if (!reader->next(row)) break;
-      writer.write(with_id(row, work(row)));
     } catch (const InputError& error) {
-      std::string message = error.message();
-      const std::string where = reader->where();
       if (!options.keep_going) {
         writer.flush();
-        if (message.starts_with(where)) throw;
-        throw InputError(message, {.where = where});
+        throw;
       }
-      writer.write(with_id(row.is_object() ? row : Json::object(), {{"error", std::move(message)}}));
+      writer.write({{"error", error.message()}});
+      continue;
+    }
+    try {
+      writer.write(RowPipeline::answer(options, work, row, reader->where()));
+    } catch (const InputError&) {
+      writer.flush();
+      throw;
     }
     // Whoever feeds rows by hand or through a pipe waits for each answer.
     if (from_stdin) writer.flush();
@@ -58,16 +181,19 @@ const Json& required_field(const Json& row, const std::string& name) {
   const auto field = row.find(name);
   if (field != row.end()) return *field;
   std::vector<std::string> present;
-  for (const auto& [key, _] : row.items()) present.push_back("'" + key + "'");
-  throw InputError(fmt::format("the row has no '{}'", name),
-                   {.remedy = present.empty() ? "the row is empty"
-                                              : fmt::format("it has {}", fmt::join(present, ", "))});
+  for (const auto& [key, _] : row.items())
+    present.push_back("'" + key + "'");
+  throw InputError(
+      fmt::format("the row has no '{}'", name),
+      {.remedy = present.empty() ? "the row is empty"
+                                 : fmt::format("it has {}", fmt::join(present, ", "))});
 }
 
 const std::string& required_string(const Json& row, const std::string& name) {
   const Json& field = required_field(row, name);
   if (!field.is_string()) {
-    throw InputError(fmt::format("'{}' is {}", name, field.type_name()), {.remedy = "give a string"});
+    throw InputError(fmt::format("'{}' is {}", name, field.type_name()),
+                     {.remedy = "give a string"});
   }
   return field.get_ref<const std::string&>();
 }

@@ -1,8 +1,8 @@
 // `tokenize` and `detokenize`.
-#include <fmt/format.h>
-
 #include <limits>
 #include <memory>
+
+#include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/rows.h"
@@ -21,7 +21,8 @@ struct TokenizeOptions {
 std::vector<TokenId> ids_of(const Json& row) {
   const Json& field = required_field(row, "ids");
   if (!field.is_array()) {
-    throw InputError(fmt::format("'ids' is {}", field.type_name()), {.remedy = "give a list of integers"});
+    throw InputError(fmt::format("'ids' is {}", field.type_name()),
+                     {.remedy = "give a list of integers"});
   }
   std::vector<TokenId> ids;
   ids.reserve(field.size());
@@ -56,7 +57,8 @@ std::function<int()> add_detokenize(CLI::App& app) {
   const auto options = std::make_shared<TokenizeOptions>();
   app.add_option("MODEL", options->model, "Hugging Face model directory")->required();
   add_row_stream_options(app, options->rows);
-  app.add_flag("--skip-special-tokens", options->special_tokens, "leave special tokens out of the text");
+  app.add_flag("--skip-special-tokens", options->special_tokens,
+               "leave special tokens out of the text");
   app.footer("Row in: {\"ids\"}. Row out: {\"text\"}.");
   return [options] {
     const Tokenizer tokenizer = Tokenizer::load(options->model);

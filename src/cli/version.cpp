@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include <iostream>
+
+#include <fmt/format.h>
 
 #include "cli/build_info.h"
 #include "cli/command.h"
@@ -10,8 +10,9 @@ namespace antisd {
 std::function<int()> add_version(CLI::App&) {
   return [] {
     std::cout << fmt::format(
-        "antisd {}\nrevision: {}\ncompiler: {}\nbuild: {}\ntorch: {}\ncuda: {}\n", kBuildInfo.version,
-        kBuildInfo.revision, kBuildInfo.compiler, kBuildInfo.build_type, kBuildInfo.torch, kBuildInfo.cuda);
+        "antisd {}\nrevision: {}\ncompiler: {}\nbuild: {}\ntorch: {}\ncuda: {}\n",
+        kBuildInfo.version, kBuildInfo.revision, kBuildInfo.compiler, kBuildInfo.build_type,
+        kBuildInfo.torch, kBuildInfo.cuda);
     return 0;
   };
 }

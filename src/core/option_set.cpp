@@ -15,6 +15,8 @@ template <typename... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
 };
+template <typename... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;  // clang 14 does not find this by itself
 
 std::string number_text(double value) {
   return fmt::format("{}", value);

@@ -49,11 +49,12 @@ BenchmarkOverlap check_overlap(const PromptSet& prompts, const std::string& file
   std::vector<std::string> texts;
   for (const Problem& problem : benchmark)
     texts.push_back(prompt_text(problem));
-  OverlapIndex index(texts);
+  OverlapIndex index(texts, options.near_duplicate);
   for (const Problem& problem : prompts)
     index.add(prompt_text(problem));
 
   BenchmarkOverlap overlap{.file = file, .problems = static_cast<std::int64_t>(benchmark.size())};
+  overlap.rows = index.rows_found();
   for (std::size_t i = 0; i < benchmark.size(); ++i) {
     const OverlapMatch& best = index.best(i);
     if (!best.exact && best.containment <= options.near_duplicate) continue;
@@ -99,9 +100,9 @@ std::string DataReport::text() const {
   text += finding_line("over " + long_limit, long_prompts);
   text += fmt::format("{:<22} {}\n", "longest prompt", longest_prompt);
   for (const BenchmarkOverlap& overlap : overlaps) {
-    text +=
-        fmt::format("overlap with {} ({} problems): {} exact, {} near (5-gram containment > {})\n",
-                    overlap.file, overlap.problems, overlap.exact, overlap.near, near_duplicate);
+    text += fmt::format(
+        "overlap with {} ({} problems): {} exact, {} near (5-gram containment > {})\n",
+        overlap.file, overlap.problems, overlap.exact, overlap.near, near_duplicate, overlap.rows);
     for (const BenchmarkMatch& match : overlap.matches) {
       text += fmt::format("  {} = {}   {}\n", match.benchmark_id, match.row_id,
                           match.exact ? "exact" : fmt::format("{:.2f}", match.containment));
@@ -127,6 +128,7 @@ Json DataReport::to_json() const {
                             {"problems", overlap.problems},
                             {"exact", overlap.exact},
                             {"near", overlap.near},
+                            {"rows", overlap.rows},
                             {"matches", std::move(matches)}});
   }
   return {{"rows", rows},

@@ -40,6 +40,7 @@ struct BenchmarkOverlap {
   std::int64_t problems = 0;
   std::int64_t exact = 0;  // benchmark problems with an equal text among the rows
   std::int64_t near = 0;   // further ones above the threshold
+  std::int64_t rows = 0;   // rows to remove: equal to, or near, some benchmark problem
   std::vector<BenchmarkMatch> matches;
 };
 

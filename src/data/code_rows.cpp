@@ -175,8 +175,7 @@ Json rllm_tests(const Context& context) {
     if (!code.is_string()) throw_misfit("the functional test is no text", context);
     return called_check(code.get<std::string>(), context);
   }
-  const Json& inputs = tests["inputs"];
-  const Json& outputs = tests["outputs"];
+  const Json inputs = tests.value("inputs", Json()), outputs = tests.value("outputs", Json());
   if (!inputs.is_array() || !outputs.is_array() || inputs.size() != outputs.size()) {
     throw_misfit("'tests' has not as many outputs as inputs", context);
   }

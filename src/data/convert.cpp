@@ -1,14 +1,18 @@
 #include "data/convert.h"
 
+#include <iostream>
+
 #include "core/error.h"
 #include "data/code_rows.h"
 #include "data/row_reader.h"
 #include "io/atomic_file.h"
+#include "io/jsonl.h"
 
 namespace antisd {
 namespace {
 
 bool to_parquet(const std::filesystem::path& output) {
+  if (output == kStandardOutput) return false;
   const std::string ending = output.extension().string();
   if (ending == ".parquet" || ending == ".pq") return true;
   if (ending == ".jsonl") return false;
@@ -79,7 +83,8 @@ ConvertResult convert_data(const std::filesystem::path& input, const std::filesy
                            const ConvertOptions& options) {
   const bool parquet = to_parquet(output);
   std::error_code ignored;
-  if (!options.force && std::filesystem::exists(output, ignored)) {
+  const bool to_stdout = output == kStandardOutput;
+  if (!to_stdout && !options.force && std::filesystem::exists(output, ignored)) {
     throw InputError("the file is there already",
                      {.where = output.string(), .remedy = "give another name, or --force"});
   }
@@ -96,6 +101,14 @@ ConvertResult convert_data(const std::filesystem::path& input, const std::filesy
       check_any();
       return false;
     });
+    return converter.result();
+  }
+  if (to_stdout) {
+    JsonlWriter writer(std::cout, "standard output");
+    for (Json row; converter.next(row);)
+      writer.write(row);
+    check_any();
+    writer.flush();
     return converter.result();
   }
   AtomicFile file(output);

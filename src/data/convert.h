@@ -31,8 +31,11 @@ struct ConvertResult {
   std::int64_t without_tests = 0;  // code rows left out because they have none
 };
 
-// The output appears whole or not at all. InputError for an ending other than .jsonl, .parquet or
-// .pq, an output that is there already, or a row that cannot be converted.
+inline constexpr const char* kStandardOutput = "-";
+
+// The output appears whole or not at all; kStandardOutput is JSONL on standard output. InputError
+// for an ending other than .jsonl, .parquet or .pq, an output that is there already, or a row that
+// cannot be converted.
 ConvertResult convert_data(const std::filesystem::path& input, const std::filesystem::path& output,
                            const ConvertOptions& options = {});
 

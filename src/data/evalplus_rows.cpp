@@ -14,45 +14,44 @@ constexpr std::array<std::string_view, 8> kSetTasks = {
 constexpr std::array<std::string_view, 3> kTruthTasks = {"check_str", "text_match_three",
                                                          "text_starta_endb"};
 
-constexpr std::string_view kEqual = R"(
+constexpr std::string_view kEqual = R"py(
     def agree(actual, expected):
         tolerance = atol
         if tolerance == 0 and floats(expected):
             tolerance = 1e-6
         return actual == expected or (tolerance != 0 and near(actual, expected, tolerance))
-)";
-constexpr std::string_view kSameSet = R"(
+)py";
+constexpr std::string_view kSameSet = R"py(
     def agree(actual, expected):
         return set(actual) == set(expected)
-)";
+)py";
 // A match object counts as true, None as false.
-constexpr std::string_view kSameTruth = R"(
+constexpr std::string_view kSameTruth = R"py(
     def agree(actual, expected):
         expected = expected if isinstance(expected, bool) else expected is not None
         return (actual if isinstance(actual, bool) else actual is not None) == expected
-)";
+)py";
 
-// JSON has lists alone. What a list of the inputs was in Python (tuple, set), which texts were
-// complex numbers and which keys were numbers, the literal arguments in the row's own assertions
-// say: values take the form of the examples at the same place.
-constexpr std::string_view kLikeExamples = R"(
-    def like(value, examples):
+// JSON has lists alone. What a list of the inputs was in Python (tuple, set) and which keys were
+// numbers, the literal arguments in the row's own assertions say: values take the form of the
+// examples at the same place, or else anywhere in the same container; a list nested deeper than any
+// example takes the form of the one around it. Complex numbers lie there as text.
+constexpr std::string_view kLikeExamples = R"py(
+    def like(value, examples, form=list):
         if isinstance(value, list):
             forms = [e for e in examples if isinstance(e, (list, tuple, set, frozenset))]
-            if not forms:
-                return value
-            same = [list(e) for e in forms if isinstance(e, (list, tuple)) and len(e) == len(value)]
+            form = type(forms[0]) if forms else form
+            inner = form if form in (list, tuple) else tuple
+            same = [e for e in forms if isinstance(e, (list, tuple)) and len(e) == len(value)]
             pool = [item for e in forms for item in e]
-            items = [like(item, [e[i] for e in same] if same else pool)
-                     for i, item in enumerate(value)]
-            return type(forms[0])(items)
+            return form(like(item, [e[i] for e in same] + pool, inner)
+                        for i, item in enumerate(value))
         if isinstance(value, dict):
             forms = [e for e in examples if isinstance(e, dict)]
             number = any(isinstance(key, int) for e in forms for key in e)
-            inner = [item for e in forms for item in e.values()]
-            return {int(key) if number else key: like(item, inner) for key, item in value.items()}
-        if isinstance(value, str) and any(isinstance(e, complex) for e in examples):
-            return complex(value)
+            pool = [item for e in forms for item in e.values()]
+            return {int(key) if number and key.lstrip("-").isdigit() else key: like(item, pool)
+                    for key, item in value.items()}
         return value
 
     import ast
@@ -65,9 +64,14 @@ constexpr std::string_view kLikeExamples = R"(
                 pass
     inputs = [[like(value, [call[i] for call in calls if i < len(call)])
                for i, value in enumerate(arguments)] for arguments in inputs]
-)";
+    texts = [value for arguments in inputs for value in arguments if isinstance(value, str)]
+    if any(text.rstrip(")").endswith("j") for text in texts) and all(
+            isinstance(value, (int, float, complex)) for call in calls for value in call):
+        inputs = [[complex(value) if isinstance(value, str) else value for value in arguments]
+                  for arguments in inputs]
+)py";
 
-bool any_of(const auto& names, std::string_view name) {
+bool contains(const auto& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -112,13 +116,13 @@ Json evalplus_tests(const Json& row, const std::string& where) {
   }
   if (!mbpp && name == "find_zero") {
     // Any root will do; the tolerance is on the polynomial's value.
-    code += R"(
+    code += R"py(
     for arguments in inputs:
         root = candidate(*copy.deepcopy(arguments))
         assert abs(sum(c * root ** i for i, c in enumerate(arguments[0]))) <= atol
-)";
+)py";
   } else {
-    code += R"(
+    code += R"py(
     def floats(value):
         if isinstance(value, (list, tuple)):
             return all(isinstance(item, float) for item in value)
@@ -129,15 +133,15 @@ Json evalplus_tests(const Json& row, const std::string& where) {
             return len(actual) == len(expected) and all(
                 near(a, e, tolerance) for a, e in zip(actual, expected))
         return actual == expected or abs(actual - expected) <= tolerance + 1e-7 * abs(expected)
-)";
-    code += mbpp && any_of(kSetTasks, name)     ? kSameSet
-            : mbpp && any_of(kTruthTasks, name) ? kSameTruth
-                                                : kEqual;
-    code += R"(
+)py";
+    code += mbpp && contains(kSetTasks, name)     ? kSameSet
+            : mbpp && contains(kTruthTasks, name) ? kSameTruth
+                                                  : kEqual;
+    code += R"py(
     for arguments in inputs:
         expected = reference(*copy.deepcopy(arguments))
         assert agree(candidate(*copy.deepcopy(arguments)), expected)
-)";
+)py";
   }
   return {{"kind", "functional"}, {"code", code}, {"entry_point", name}};
 }

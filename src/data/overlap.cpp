@@ -11,8 +11,11 @@ constexpr std::size_t kMinGrams = 4;
 
 }  // namespace
 
-OverlapIndex::OverlapIndex(const std::vector<std::string>& benchmark)
-    : best_(benchmark.size()), gram_counts_(benchmark.size()), shared_(benchmark.size()) {
+OverlapIndex::OverlapIndex(const std::vector<std::string>& benchmark, double near_duplicate)
+    : near_duplicate_(near_duplicate),
+      best_(benchmark.size()),
+      gram_counts_(benchmark.size()),
+      shared_(benchmark.size()) {
   for (std::size_t i = 0; i < benchmark.size(); ++i) {
     const std::int32_t problem = static_cast<std::int32_t>(i);
     exact_[normalised_text(benchmark[i])].push_back(problem);
@@ -26,10 +29,12 @@ OverlapIndex::OverlapIndex(const std::vector<std::string>& benchmark)
 
 void OverlapIndex::add(const std::string& training) {
   const std::int64_t row = rows_++;
+  bool found_one = false;
   if (const auto same = exact_.find(normalised_text(training)); same != exact_.end()) {
     for (const std::int32_t problem : same->second) {
       if (!best_[problem].exact) best_[problem] = {row, true, 1.0};
     }
+    found_one = true;
   }
   for (const std::uint64_t gram : word_ngrams(training, kGramWords)) {
     const auto found = grams_.find(gram);
@@ -40,11 +45,13 @@ void OverlapIndex::add(const std::string& training) {
   }
   for (const std::int32_t problem : touched_) {
     const double containment = static_cast<double>(shared_[problem]) / gram_counts_[problem];
+    found_one = found_one || containment > near_duplicate_;
     OverlapMatch& best = best_[problem];
     if (!best.exact && containment > best.containment) best = {row, false, containment};
     shared_[problem] = 0;
   }
   touched_.clear();
+  rows_found_ += found_one;
 }
 
 }  // namespace antisd

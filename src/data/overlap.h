@@ -1,7 +1,7 @@
 // Which problems of a benchmark are in the training data: the same after normalisation, or nearly,
 // by the share of the benchmark problem's word 5-grams that one training problem contains.
 //
-//   OverlapIndex index(benchmark_texts);
+//   OverlapIndex index(benchmark_texts, 0.6);
 //   for (const std::string& text : training_texts) index.add(text);
 //   index.best(3);  // {exact, row of the best match, containment} of benchmark problem 3
 #pragma once
@@ -21,16 +21,19 @@ struct OverlapMatch {
 
 class OverlapIndex {
  public:
-  explicit OverlapIndex(const std::vector<std::string>& benchmark);
+  // A training problem counts as found above this containment of some benchmark problem.
+  OverlapIndex(const std::vector<std::string>& benchmark, double near_duplicate);
 
   void add(const std::string& training);
 
-  std::size_t size() const { return best_.size(); }
+  std::int64_t rows_found() const { return rows_found_; }  // training problems, exact or near
   // The first exact match, else the first with the highest containment.
   const OverlapMatch& best(std::size_t problem) const { return best_[problem]; }
 
  private:
+  double near_duplicate_;
   std::int64_t rows_ = 0;
+  std::int64_t rows_found_ = 0;
   std::vector<OverlapMatch> best_;
   std::vector<std::int32_t> gram_counts_;                             // per benchmark problem
   std::unordered_map<std::string, std::vector<std::int32_t>> exact_;  // normalised text -> problems

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/nearest.h"
+#include "core/utf8.h"
 #include "data/code_rows.h"
 
 namespace antisd {
@@ -178,7 +179,8 @@ std::string list_columns(const Json& row) {
   int count = 0;
   const auto add = [&](const std::string& name) {
     if (++count > kMaxNames) return;
-    text += (text.empty() ? "" : ", ") + name.substr(0, kMaxLength);
+    // A cut may fall inside a character.
+    text += (text.empty() ? "" : ", ") + replace_invalid_utf8(name.substr(0, kMaxLength));
   };
   for (const auto& [key, value] : row.items()) {
     if (!value.is_object() || value.empty()) add(key);

@@ -15,7 +15,8 @@ constexpr std::uint64_t kMaxWord = std::numeric_limits<std::uint32_t>::max();
 // A whole number of the state; what is not one was not written by state().
 std::uint64_t read_number(const Json& state, const char* name) {
   const auto found = state.find(name);
-  if (found == state.end() || !found->is_number_unsigned()) {
+  if (found == state.end() || !found->is_number_integer() ||
+      (!found->is_number_unsigned() && found->get<std::int64_t>() < 0)) {
     throw InputError(fmt::format("the saved data cursor has no whole number '{}'", name),
                      {.where = "data cursor", .remedy = "resume from another checkpoint"});
   }

@@ -26,7 +26,7 @@ void need_text(const Json& value, const char* name, const std::string& where) {
 // A Parquet struct column has every member in every row: those of other kinds are null.
 void drop_nulls(Json& value) {
   for (auto entry = value.begin(); entry != value.end();) {
-    entry = entry->is_null() ? value.erase(entry) : entry + 1;
+    entry = entry->is_null() ? value.erase(entry) : std::next(entry);
   }
 }
 

@@ -1,10 +1,13 @@
 #include "io/atomic_file.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

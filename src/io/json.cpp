@@ -69,7 +69,16 @@ SortedJson parse_sorted_json(std::string_view text, const std::string& where) {
 }
 
 std::string to_json_line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string line = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // Unicode's other line ends may stand raw in JSON strings, but many readers split lines at them.
+  for (const auto& [raw, escaped] : {std::pair{"\xC2\x85", "\\u0085"},
+                                     {"\xE2\x80\xA8", "\\u2028"},
+                                     {"\xE2\x80\xA9", "\\u2029"}}) {
+    for (std::size_t at = 0; (at = line.find(raw, at)) != std::string::npos;) {
+      line.replace(at, std::string_view(raw).size(), escaped);
+    }
+  }
+  return line;
 }
 
 }  // namespace antisd

@@ -1,5 +1,6 @@
 #include "io/json.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "core/testing.h"
@@ -14,6 +15,12 @@ using ::testing::HasSubstr;
 TEST(Json, KeepsTheOrderOfKeysAndPrintsOneLine) {
   const Json value = parse_json(R"({"z": 1, "a": "é\n", "m": [1.5, null, true]})", "x");
   EXPECT_EQ(to_json_line(value), R"({"z":1,"a":"é\n","m":[1.5,null,true]})");
+}
+
+TEST(Json, ALineHoldsNoLineEndOfAnyKind) {
+  const Json value = {{"a", "\u0085|\u2028|\u2029|\n|\v|\f|\x1C"}};
+  EXPECT_EQ(to_json_line(value), R"({"a":"\u0085|\u2028|\u2029|\n|\u000b|\f|\u001c"})");
+  EXPECT_EQ(parse_json(to_json_line(value), "x"), value);
 }
 
 TEST(Json, SaysWhereTheTextIsWrong) {

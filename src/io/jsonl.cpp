@@ -4,6 +4,8 @@
 #include <istream>
 #include <ostream>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "io/system_error.h"
 
@@ -64,7 +66,8 @@ bool JsonlReader::read_line() {
     throw InputError(fmt::format("a line longer than {} bytes", kMaxJsonlLineBytes),
                      {.where = where(), .remedy = "write one JSON object a line"});
   }
-  if (line_ == 1 && text_.starts_with(kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
+  // Files that were joined have a mark in the middle too.
+  if (text_.starts_with(kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
   return true;
 }
 

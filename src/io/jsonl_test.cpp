@@ -3,6 +3,7 @@
 #include <sstream>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,6 +34,8 @@ TEST(JsonlReader, SkipsBlankLinesAndToleratesMarkAndCarriageReturns) {
   EXPECT_THAT(rows_of(""), ElementsAre());
   EXPECT_THAT(rows_of("\n\n"), ElementsAre());
   EXPECT_THAT(rows_of("\xEF\xBB\xBF"), ElementsAre());
+  EXPECT_THAT(rows_of("{}\n\xEF\xBB\xBF\n\xEF\xBB\xBF{\"a\":1}"),
+              ElementsAre("1 {}", "3 {\"a\":1}"));
 }
 
 TEST(JsonlReader, GoesOnBehindABadLine) {

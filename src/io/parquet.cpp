@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "core/utf8.h"
 #include "io/parquet_library.h"

@@ -37,16 +37,10 @@ const AntisdParquetLibrary* try_load(const std::filesystem::path& path, std::str
 
 }  // namespace
 
-const AntisdParquetLibrary& load_parquet_library(const std::string& file) {
-  static std::mutex mutex;
-  static const AntisdParquetLibrary* library = nullptr;
-  const std::lock_guard lock(mutex);
-  if (library != nullptr) return *library;
-
+const AntisdParquetLibrary& find_parquet_library(const std::filesystem::path& folder,
+                                                 const std::string& file) {
   std::string problems;
-  std::error_code ignored;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  library = try_load(program.parent_path() / kName, problems);
+  const AntisdParquetLibrary* library = try_load(folder / kName, problems);
   if (const char* named = std::getenv(kVariable); library == nullptr && named != nullptr) {
     library = try_load(named, problems);
   }
@@ -58,6 +52,18 @@ const AntisdParquetLibrary& load_parquet_library(const std::string& file) {
              fmt::format("run `make` to build it, name it in {}, or convert the file to JSONL "
                          "on a machine that has it (antisd data convert)",
                          kVariable)});
+  }
+  return *library;
+}
+
+const AntisdParquetLibrary& load_parquet_library(const std::string& file) {
+  static std::mutex mutex;
+  static const AntisdParquetLibrary* library = nullptr;
+  const std::lock_guard lock(mutex);
+  if (library == nullptr) {
+    std::error_code ignored;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+    library = &find_parquet_library(program.parent_path(), file);
   }
   return *library;
 }

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/utf8.h"
@@ -14,23 +17,26 @@ bool is_exact_in_double(std::int64_t value) {
   return value >= -kLimit && value <= kLimit;
 }
 
+// Arrow reads schemas of at most 100 levels, and a list takes up to three of them.
+constexpr int kMaxColumnDepth = 30;
+
 enum class Kind { kNull, kBoolean, kInteger, kNumber, kString, kList, kStruct };
 
 // What a column's values have in common so far.
 struct ColumnType {
   Kind kind = Kind::kNull;
-  std::int64_t row = 0;         // that fixed the kind, from 1, for messages
-  bool exact_in_double = true;  // of integers: whether all could be numbers as well
-  std::vector<std::pair<std::string, ColumnType>> fields;  // of a struct
-  std::unique_ptr<ColumnType> element;                     // of a list
+  std::int64_t row = 0;                   // that fixed the kind, from 1, for messages
+  bool exact_in_double = true;            // of integers: whether all could be numbers as well
+  std::string name{};                     // in the struct that holds it
+  std::vector<ColumnType> fields{};       // of a struct
+  std::unique_ptr<ColumnType> element{};  // of a list
 
-  ColumnType& field(const std::string& name);
+  ColumnType& field(const std::string& key);
 };
 
-ColumnType& ColumnType::field(const std::string& name) {
-  for (auto& [known, type] : fields)
-    if (known == name) return type;
-  return fields.emplace_back(name, ColumnType{}).second;
+ColumnType& ColumnType::field(const std::string& key) {
+  const auto known = std::ranges::find(fields, key, &ColumnType::name);
+  return known != fields.end() ? *known : fields.emplace_back(ColumnType{.name = key});
 }
 
 const char* name_of(Kind kind) {
@@ -45,7 +51,7 @@ class SchemaInference {
 
   void add_row(const Json& row) {
     ++row_;
-    merge(row, root_, "");
+    merge(row, root_, "", 0);
   }
 
   // Parquet has no struct without fields, and rows without columns would leave no trace.
@@ -77,10 +83,13 @@ class SchemaInference {
     }
   }
 
-  void merge(const Json& value, ColumnType& type, const std::string& column) {
+  void merge(const Json& value, ColumnType& type, const std::string& column, int depth) {
     const Kind kind = kind_of(value, column);
     if (kind == Kind::kNull) return;
     merge_kind(kind, type, column);
+    if (depth > kMaxColumnDepth) {
+      fail(column, fmt::format("row {} is nested deeper than {} levels", row_, kMaxColumnDepth));
+    }
     if (kind == Kind::kString && find_invalid_utf8(value.get_ref<const std::string&>())) {
       fail(column, fmt::format("row {} has bytes that are not UTF-8 text", row_));
     }
@@ -91,10 +100,10 @@ class SchemaInference {
     if (kind == Kind::kList) {
       if (type.element == nullptr) type.element = std::make_unique<ColumnType>();
       for (const Json& element : value)
-        merge(element, *type.element, column + "[]");
+        merge(element, *type.element, column + "[]", depth + 1);
     } else if (kind == Kind::kStruct) {
       for (const auto& [key, child] : value.items())
-        merge(child, type.field(key), column.empty() ? key : column + "." + key);
+        merge(child, type.field(key), column.empty() ? key : column + "." + key, depth + 1);
     }
   }
 
@@ -120,8 +129,8 @@ class SchemaInference {
                        {.where = file_, .remedy = "write them as JSONL"});
     }
     if (type.fields.empty()) fail(column, "an object that is empty in every row");
-    for (const auto& [key, child] : type.fields)
-      check_structs(child, column.empty() ? key : column + "." + key);
+    for (const ColumnType& field : type.fields)
+      check_structs(field, column.empty() ? field.name : column + "." + field.name);
   }
 
   [[noreturn]] void fail_inexact(const std::string& column) const {
@@ -159,9 +168,9 @@ void send(const Json* value, const ColumnType& type, const AntisdValueSink& sink
       return sink.end_list(sink.context);
     case Kind::kStruct:
       sink.begin_struct(sink.context);
-      for (const auto& [key, field] : type.fields) {
-        const auto found = value->find(key);
-        sink.key(sink.context, key.data(), key.size());
+      for (const ColumnType& field : type.fields) {
+        const auto found = value->find(field.name);
+        sink.key(sink.context, field.name.data(), field.name.size());
         send(found == value->end() ? nullptr : &*found, field, sink);
       }
       return sink.end_struct(sink.context);
@@ -189,8 +198,8 @@ Json example_of(const ColumnType& type) {
       break;
   }
   Json example = Json::object();
-  for (const auto& [key, field] : type.fields)
-    example[key] = example_of(field);
+  for (const ColumnType& field : type.fields)
+    example[field.name] = example_of(field);
   return example;
 }
 

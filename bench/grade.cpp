@@ -1,0 +1,123 @@
+#include "grade.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "io/json.h"
+#include "reward/math_grader.h"
+
+namespace antisd::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::vector<std::string> read_answers(const std::string& path) {
+  if (path.empty())
+    return {"\\frac{1}{2}",         "12",          "2\\sqrt{3}",    "x^2+2x+1",
+            "(3, \\frac{\\pi}{2})", "\\{1,2,3\\}", "(-\\infty, 4]", "30^\\circ"};
+  std::ifstream file(path);
+  if (!file) throw InputError("cannot open the file", {.where = path});
+  std::vector<std::string> answers;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty()) answers.push_back(parse_json(line, path).at("answer").get<std::string>());
+  return answers;
+}
+
+// The same texts as tools/bench_grade_peer.py grades.
+std::string sentence(const std::string& answer) {
+  return "We simplify step by step and check each case. Putting everything together, we conclude "
+         "that the final "
+         "answer is $\\boxed{" +
+         answer + "}$.";
+}
+
+// A rollout of about 8,000 tokens: 32 KB of reasoning in front of the answer.
+std::string rollout(const std::string& answer) {
+  static constexpr std::string_view kThought =
+      "Let me compute $a_{n+1} = 2 a_n + 3$ for n = 17, which gives (5 + 12) / 2 = 8.5. Wait, "
+      "maybe the answer could "
+      "be different; check {x : x > 3} again. ";
+  std::string text = "<think>\n";
+  while (text.size() < 32'000)
+    text += kThought;
+  return text + "</think>\n" + sentence(answer);
+}
+
+}  // namespace
+
+int run_grade(const std::vector<std::string>& arguments) {
+  std::string path;
+  bool json = false;
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    if (arguments[k] == "--json")
+      json = true;
+    else if (arguments[k] == "--answers" && k + 1 < arguments.size())
+      path = arguments[++k];
+    else
+      throw InputError("unknown option " + arguments[k],
+                       {.remedy = "use --answers FILE.jsonl and --json"});
+  }
+  const std::vector<std::string> answers = read_answers(path);
+  if (answers.empty()) throw InputError("no answers", {.where = path});
+
+  // Without the shortcut for identical text, so that every answer is parsed and compared.
+  const MathGraderOptions options{.identical_shortcut = false};
+  std::vector<std::string> texts;
+  for (const std::string& answer : answers)
+    texts.push_back(sentence(answer));
+  std::size_t graded = 0, correct = 0;
+  double best = 0;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const Clock::time_point start = Clock::now();
+    for (std::size_t k = 0; k < answers.size(); ++k, ++graded)
+      correct += grade_math(answers[k], texts[k], options).verdict == Verdict::kCorrect;
+    best = std::max(best, static_cast<double>(answers.size()) / seconds_since(start));
+  }
+
+  constexpr int kRollouts = 1000, kThreads = 2;
+  std::vector<std::string> rollouts;
+  for (int k = 0; k < kRollouts; ++k)
+    rollouts.push_back(rollout(answers[k % answers.size()]));
+  std::atomic<int> next = 0;
+  const Clock::time_point start = Clock::now();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      for (int k = next++; k < kRollouts; k = next++)
+        grade_math(answers[k % answers.size()], rollouts[k], options);
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  const double rollout_seconds = seconds_since(start);
+
+  const double share = static_cast<double>(correct) / static_cast<double>(graded);
+  if (json) {
+    Json row;
+    row["bench"] = "grade";
+    row["answers"] = answers.size();
+    row["grades_per_s_one_core"] = best;
+    row["correct"] = share;
+    row["rollouts"] = kRollouts;
+    row["rollout_bytes"] = rollouts[0].size();
+    row["rollouts_s_two_threads"] = rollout_seconds;
+    fmt::print("{}\n", to_json_line(row));
+  } else {
+    fmt::print("{} answers in sentences: {:.0f} grades/s on one core, {:.2f} % correct\n",
+               answers.size(), best, 100 * share);
+    fmt::print("{} rollouts of {} bytes: {:.3f} s on {} threads\n", kRollouts, rollouts[0].size(),
+               rollout_seconds, kThreads);
+  }
+  return 0;
+}
+
+}  // namespace antisd::bench

@@ -1,0 +1,191 @@
+// The commands as a user runs them: the real binary, its exit status and both of its streams.
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include "core/testing.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
+
+namespace antisd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int status = -1;
+  std::string out, err;
+};
+
+class Cli : public ::testing::Test {
+ protected:
+  // Runs `antisd arguments` through a shell, with `input` as standard input.
+  Outcome run(const std::string& arguments, const std::string& input = "") {
+    write_file_atomically(folder_ / "stdin", input);
+    const auto file = [&](const char* name) { return "'" + (folder_ / name).string() + "'"; };
+    const std::string command =
+        fmt::format("'{}/antisd' {} <{} >{} 2>{}", ANTISD_BINARY_DIR, arguments, file("stdin"),
+                    file("stdout"), file("stderr"));
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "stdout"),
+            read_file(folder_ / "stderr")};
+  }
+
+  std::string write(const std::string& name, const std::string& text) {
+    write_file_atomically(folder_ / name, text);
+    return (folder_ / name).string();
+  }
+
+  // A model directory of our own: words separated by blanks, and a template in one line.
+  std::string make_model() {
+    const std::filesystem::path model = folder_ / "model";
+    std::filesystem::create_directories(model);
+    write_file_atomically(model / "tokenizer.json",
+                          R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[
+      {"id":4,"content":"<end>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
+      "normalizer":null,"pre_tokenizer":{"type":"WhitespaceSplit"},"post_processor":null,"decoder":null,
+      "model":{"type":"WordLevel","vocab":{"<unk>":0,"one":1,"two":2,"three":3,"<end>":4},"unk_token":"<unk>"}})");
+    write_file_atomically(model / "tokenizer_config.json",
+                          R"({"eos_token":"<end>","unk_token":"<unk>"})");
+    write_file_atomically(
+        model / "chat_template.jinja",
+        "{% for m in messages %}[{{ m.role }}] {{ m.content }}{{ eos_token }}\n{% endfor %}"
+        "{% if tools is none %}no tools {% endif %}{{ style | default('plain') }}"
+        "{% if add_generation_prompt %} >{% endif %}");
+    return model.string();
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(Cli, TokenizesAndBack) {
+  const std::string model = make_model();
+  const Outcome there =
+      run("tokenize " + model, "{\"id\":\"a\",\"text\":\"one three<end>\"}\n{\"text\":\"\"}\n");
+  EXPECT_EQ(there.status, 0) << there.err;
+  EXPECT_EQ(there.out, "{\"id\":\"a\",\"ids\":[1,3,4]}\n{\"ids\":[]}\n");
+  const std::string rows = write("rows.jsonl", "{\"ids\":[1,3,4],\"id\":7}\n");
+  EXPECT_EQ(run("detokenize " + model + " " + rows).out,
+            "{\"id\":7,\"text\":\"one three <end>\"}\n");
+  EXPECT_EQ(run("detokenize --skip-special-tokens " + model + " " + rows).out,
+            "{\"id\":7,\"text\":\"one three\"}\n");
+}
+
+TEST_F(Cli, ABadRowStopsAfterTheRowsBeforeIt) {
+  const std::string model = make_model();
+  const std::string rows =
+      write("rows.jsonl", "{\"text\":\"one\"}\n\n{\"txt\":\"two\"}\n{\"text\":\"three\"}\n");
+  const Outcome stopped = run("tokenize " + model + " " + rows);
+  EXPECT_EQ(stopped.status, 2);
+  EXPECT_EQ(stopped.out, "{\"ids\":[1]}\n");
+  EXPECT_EQ(stopped.err, "antisd: " + rows + ":3: the row has no 'text'; it has 'txt'\n");
+
+  const Outcome went_on =
+      run("tokenize --keep-going " + model,
+          "{\"text\":\"one\"}\nnot json\n{\"id\":5,\"text\":3}\n{\"text\":\"two\"}\n");
+  EXPECT_EQ(went_on.status, 0);
+  EXPECT_THAT(went_on.out,
+              StartsWith("{\"ids\":[1]}\n{\"error\":\"standard input:2: not valid JSON"));
+  EXPECT_THAT(
+      went_on.out,
+      HasSubstr("{\"id\":5,\"error\":\"'text' is number; give a string\"}\n{\"ids\":[2]}\n"));
+}
+
+TEST_F(Cli, RendersWithTheModelsTemplateAndVariables) {
+  const std::string model = make_model();
+  const std::string row = R"({"id":1,"messages":[{"role":"user","content":"hi"}],"style":"bold"})";
+  const Outcome rendered = run("render " + model, row + "\n");
+  EXPECT_EQ(rendered.status, 0) << rendered.err;
+  EXPECT_EQ(rendered.out, "{\"id\":1,\"text\":\"[user] hi<end>\\nno tools bold >\"}\n");
+
+  const std::string other = write("other.jinja", "{{ messages | length }}{{ eos_token }}");
+  const std::string rows = write("rows.jsonl", row);
+  EXPECT_EQ(run("render --template " + other + " " + rows).out, "{\"id\":1,\"text\":\"1\"}\n");
+  EXPECT_EQ(run("render " + model + " " + rows + " --template " + other).out,
+            "{\"id\":1,\"text\":\"1<end>\"}\n");
+  // Reasoning under any of its names, as transformers has it.
+  const std::string thinking =
+      write("thinking.jinja",
+            "{% for m in messages %}{{ m.reasoning_content }}/{{ m.thinking }} {% endfor %}");
+  EXPECT_EQ(
+      run("render --template " + thinking,
+          R"({"messages":[{"role":"a","reasoning":"x"},{"role":"a","thinking":"y"},{"role":"a","reasoning_content":"z","thinking":null}]})")
+          .out,
+      "{\"text\":\"x/x y/y z/None \"}\n");
+  EXPECT_EQ(run("render").status, 2);
+  EXPECT_THAT(run("render " + model, "{\"messages\":3}").err, HasSubstr("'messages' is number"));
+}
+
+TEST_F(Cli, PrintsAndResolvesTheConfiguration) {
+  const Outcome defaults = run("config --defaults");
+  EXPECT_EQ(defaults.status, 0);
+  EXPECT_THAT(defaults.out, AllOf(HasSubstr("[rollout]"), HasSubstr("group_size = 8"),
+                                  HasSubstr("[method.gate]")));
+  const std::string file = write("run.toml", "[train]\nsteps = 7\n");
+  EXPECT_THAT(run("config " + file + " train.seed=3").out,
+              AllOf(HasSubstr("steps = 7"), HasSubstr("seed = 3")));
+  // What it prints is a configuration file that resolves to itself.
+  const std::string printed = write("printed.toml", run("config " + file).out);
+  EXPECT_EQ(run("config " + printed).out, run("config " + file).out);
+
+  const Outcome unknown = run("config " + file + " train.step=3");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean 'train.steps'?"));
+  EXPECT_THAT(unknown.out, IsEmpty());
+}
+
+TEST_F(Cli, ShowsChecksAndConvertsData) {
+  const std::string rows = write("rows.jsonl",
+                                 "{\"id\":\"a\",\"problem\":\"1 + 1?\",\"answer\":2}\n"
+                                 "{\"id\":\"b\",\"problem\":\"1  + 1?\",\"answer\":\"\"}\n");
+  EXPECT_THAT(run("data show " + rows + " --limit 1").out,
+              AllOf(HasSubstr("\"problem\":\"1 + 1?\""), HasSubstr("\"answer\":\"2\""),
+                    Not(HasSubstr("\"b\""))));
+  const Json report = Json::parse(run("data check --json " + rows).out);
+  EXPECT_EQ(report["rows"], 2);
+  const std::string parquet = (folder_ / "rows.parquet").string();
+  EXPECT_EQ(
+      run("data convert " + write("plain.jsonl", "{\"a\":1}\n{\"a\":2}\n") + " " + parquet).status,
+      0);
+  EXPECT_EQ(run("data convert " + parquet).out, "{\"a\":1}\n{\"a\":2}\n");
+  const Outcome again = run("data convert " + rows + " " + parquet);
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.err, HasSubstr("there already"));
+  EXPECT_EQ(run("data show no/such.jsonl").status, 2);
+}
+
+TEST_F(Cli, SaysWhatItIs) {
+  EXPECT_THAT(run("version").out, AllOf(StartsWith("antisd "), HasSubstr("revision: ")));
+  const Outcome doctor = run("doctor");
+  EXPECT_EQ(doctor.status, 0);
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("cpu "), HasSubstr("sandbox "), HasSubstr("mpi ")));
+}
+
+TEST_F(Cli, HelpAndBadUsage) {
+  EXPECT_THAT(run("--help").out, HasSubstr("tokenize"));
+  EXPECT_THAT(run("tokenize --help").out,
+              AllOf(HasSubstr("--add-special-tokens"), HasSubstr("--keep-going")));
+  const Outcome unknown = run("tokenise");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_EQ(unknown.err, "antisd: unknown command 'tokenise'; did you mean 'tokenize'?\n");
+  EXPECT_EQ(run("").status, 2);
+  EXPECT_EQ(run("tokenize").status, 2);
+  EXPECT_EQ(run("tokenize --no-such-flag x").status, 2);
+  EXPECT_EQ(run("tokenize no/such/model").status, 2);
+}
+
+TEST_F(Cli, AFullDiskIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
+  const std::string command =
+      fmt::format("'{}/antisd' config --defaults >/dev/full 2>/dev/null", ANTISD_BINARY_DIR);
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+}  // namespace
+}  // namespace antisd

@@ -1,0 +1,125 @@
+// `grade math|code|countdown`.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/rows.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "reward/code_grader.h"
+#include "reward/countdown_grader.h"
+#include "reward/math_grader.h"
+
+namespace antisd {
+namespace {
+
+struct GradeCommandOptions {
+  RowStreamOptions rows;
+  MathGraderOptions math;
+  CountdownOptions countdown;
+  CodeGraderOptions code;
+  int threads = available_threads();
+};
+
+Json row_of(const Grade& grade) {
+  const Json correct =
+      grade.verdict == Verdict::kUndecided ? Json() : Json(grade.verdict == Verdict::kCorrect);
+  return {{"correct", correct}, {"extracted", grade.extracted}, {"reason", grade.reason}};
+}
+
+// A gold answer is text; data sets also hold numbers.
+std::string answer_of(const Json& row) {
+  const Json& answer = required_field(row, "answer");
+  if (answer.is_string()) return answer.get<std::string>();
+  if (answer.is_number()) return answer.dump();
+  throw InputError(fmt::format("'answer' is {}", answer.type_name()),
+                   {.remedy = "give a string or a number"});
+}
+
+int grade_math_rows(const GradeCommandOptions& options) {
+  return run_rows(
+      options.rows,
+      [&](const Json& row) {
+        return row_of(grade_math(answer_of(row), required_string(row, "response"), options.math));
+      },
+      options.threads);
+}
+
+int grade_countdown_rows(const GradeCommandOptions& options) {
+  return run_rows(options.rows, [&](const Json& row) {
+    return row_of(grade_countdown(read_countdown_problem(required_field(row, "problem")),
+                                  required_string(row, "response"), options.countdown));
+  });
+}
+
+int grade_code_rows(GradeCommandOptions options) {
+  options.code.workers = options.threads;
+  CodeGrader grader(options.code);
+  return run_rows(
+      options.rows,
+      [&](const Json& row) -> Json {
+        CodeGrade grade =
+            grader.grade(required_string(row, "response"), required_field(row, "tests"));
+        return {{"correct", grade.correct ? Json(*grade.correct) : Json()},
+                {"passed", grade.passed},
+                {"total", grade.total},
+                {"reason", std::move(grade.reason)},
+                {"tests", std::move(grade.tests)}};
+      },
+      options.threads);
+}
+
+}  // namespace
+
+std::function<int()> add_grade(CLI::App& app) {
+  const auto options = std::make_shared<GradeCommandOptions>();
+  app.require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, const char* footer) {
+    CLI::App* sub = app.add_subcommand(name, help);
+    add_row_stream_options(*sub, options->rows);
+    sub->add_option("--threads", options->threads, "rows graded at a time")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1024));
+    sub->footer(footer);
+    return sub;
+  };
+  CLI::App* math = add("math", "is the answer in a response equal to the known one?",
+                       "Row in: {\"answer\", \"response\"}. Row out: {\"correct\": "
+                       "true|false|null, \"extracted\", \"reason\"}.");
+  math->add_flag("--raw", options->math.raw, "the response is the answer itself");
+  math->add_flag("--last-number", options->math.last_number,
+                 "the last number answers where nothing else does");
+  math->add_option("--relative-tolerance", options->math.relative_tolerance,
+                   "accept numbers this close to the gold answer, for physics; 0 is exact")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+
+  CLI::App* code =
+      add("code", "runs the last python block of a response against tests, in a sandbox",
+          "Row in: {\"response\", \"tests\"}. Row out: {\"correct\", \"passed\", \"total\", "
+          "\"reason\", \"tests\"}.");
+  code->add_option("--timeout", options->code.timeout_s, "wall-clock seconds of one program")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  code->add_option("--memory", options->code.memory_mb, "MiB of one process")
+      ->capture_default_str()
+      ->check(CLI::Range(16, 1 << 20));
+  code->add_option("--sandbox", options->code.sandbox,
+                   "auto, or none to run programs unprotected, on purpose")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "none"}));
+
+  CLI::App* countdown = add("countdown", "does a search reach the target from the numbers?",
+                            "Row in: {\"problem\", \"response\"}. Row out: as math.");
+  countdown->add_flag("--at-most-once", options->countdown.at_most_once,
+                      "a given number may be left over");
+
+  return [options, math, code] {
+    if (math->parsed()) return grade_math_rows(*options);
+    if (code->parsed()) return grade_code_rows(*options);
+    return grade_countdown_rows(*options);
+  };
+}
+
+}  // namespace antisd

@@ -1,0 +1,83 @@
+// Weights to safetensors files, streaming: the layout is fixed first, the bytes follow in its
+// order.
+//
+//   ShardedSafetensorsWriter writer("out", specs, 5'000'000'000);
+//   for (const TensorSpec& spec : specs) writer.write(spec.name, bytes_of(spec));
+//   writer.finish();  // without it nothing is left behind
+//
+// A layout that breaks the format's rules (two equal names, impossible shapes) and bytes that do
+// not follow the layout are mistakes of the caller: ANTISD_CHECK. RunError for what the disk
+// refuses.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/atomic_file.h"
+#include "io/tensor_type.h"
+
+namespace antisd {
+
+using SafetensorsMetadata = std::map<std::string, std::string>;
+
+// transformers refuses files whose metadata do not name the framework.
+inline const SafetensorsMetadata kPlainMetadata = {{"format", "pt"}};
+
+// Into the reference implementation's order: by type, widest first, then by name. Every tensor is
+// then aligned to its elements. Where all types are equally wide, any order is aligned.
+void sort_for_alignment(std::vector<TensorSpec>& specs);
+
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(const std::filesystem::path& path, const std::vector<TensorSpec>& specs,
+                    const SafetensorsMetadata& metadata = kPlainMetadata);
+
+  // The bytes of the tensor whose turn it is, at once or in pieces.
+  void write(std::string_view name, std::span<const std::byte> bytes);
+  void finish();
+  bool is_complete() const { return next_ == entries_.size(); }
+
+ private:
+  struct Entry {
+    std::string name;
+    std::int64_t bytes;
+  };
+  void skip_finished();
+
+  AtomicFile file_;
+  std::vector<Entry> entries_;
+  std::size_t next_ = 0;
+  std::int64_t written_ = 0;  // of the entry whose turn it is
+};
+
+// model.safetensors where everything fits into `max_shard_bytes`; else
+// model-00001-of-000NN.safetensors and so on with model.safetensors.index.json. A tensor larger
+// than that has a shard to itself. The files appear, and older weights under these names go, only
+// in finish().
+class ShardedSafetensorsWriter {
+ public:
+  ShardedSafetensorsWriter(std::filesystem::path folder, const std::vector<TensorSpec>& specs,
+                           std::int64_t max_shard_bytes,
+                           SafetensorsMetadata metadata = kPlainMetadata);
+
+  void write(std::string_view name, std::span<const std::byte> bytes);
+  void finish();
+
+ private:
+  struct Shard {
+    std::string file;
+    std::vector<TensorSpec> specs;
+  };
+  std::string index_text() const;
+  void remove_older_weights() const;
+
+  std::filesystem::path folder_;
+  SafetensorsMetadata metadata_;
+  std::vector<Shard> shards_;
+  std::vector<SafetensorsWriter> writers_;  // of the shards so far; the last one is being written
+};
+
+}  // namespace antisd

@@ -1,0 +1,62 @@
+#include "reward/answer_text.h"
+
+#include <cctype>
+
+#include "reward/latex_lexer.h"
+
+namespace antisd::math {
+
+std::string text_key(std::string_view answer) {
+  const std::vector<Token> tokens = lex(answer);
+  std::string key;
+  for (std::size_t k = 0; k < tokens.size(); ++k) {
+    const Token& token = tokens[k];
+    // Braces around one token do not matter: x^{2} is x^2.
+    if (token.text == "{" && k + 2 < tokens.size() && tokens[k + 2].text == "}") continue;
+    if (token.text == "}" && k >= 2 && tokens[k - 2].text == "{") continue;
+    const bool digits = token.kind == TokenKind::kNumber && !key.empty() &&
+                        std::isdigit(static_cast<unsigned char>(key.back()));
+    if (digits) key += '|';
+    for (const char c : token.text)
+      key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return key;
+}
+
+std::optional<char> choice_letter(std::string_view answer, bool strict) {
+  for (const std::string_view wrapper :
+       {"\\text{", "\\textbf{", "\\mathrm{", "\\mathbf{", "\\textnormal{"})
+    if (answer.starts_with(wrapper)) answer.remove_prefix(wrapper.size());
+  const bool bracket = answer.starts_with("(");
+  if (bracket) answer.remove_prefix(1);
+  while (answer.starts_with(" "))
+    answer.remove_prefix(1);
+  if (answer.empty() || answer[0] < 'A' || answer[0] > 'J') return std::nullopt;
+  const char letter = answer[0];
+  answer.remove_prefix(1);
+  while (!answer.empty() && (answer[0] == ' ' || answer[0] == '}'))
+    answer.remove_prefix(1);
+  if (answer.empty()) return letter;
+  if (answer[0] != ')' && answer[0] != '.' && answer[0] != ':') return std::nullopt;
+  if (bracket && answer[0] != ')') return std::nullopt;
+  answer.remove_prefix(1);
+  while (!answer.empty() && (answer[0] == ' ' || answer[0] == '}' || answer[0] == '.'))
+    answer.remove_prefix(1);
+  return answer.empty() || !strict ? std::optional(letter) : std::nullopt;
+}
+
+std::optional<std::string> leading_verdict(std::string_view answer) {
+  if (answer.starts_with("\\text{")) answer.remove_prefix(6);
+  std::string word;
+  for (const char c : answer.substr(0, 6)) {
+    if (std::isalpha(static_cast<unsigned char>(c)) == 0) break;
+    word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  if (word != "yes" && word != "no" && word != "true" && word != "false") return std::nullopt;
+  // "no solution" and the like are no verdicts.
+  if (word.size() < answer.size() && (answer[word.size()] == ' ' || answer[word.size()] == '-'))
+    return std::nullopt;
+  return word;
+}
+
+}  // namespace antisd::math

@@ -1,0 +1,20 @@
+// Answers as text: keys by which two spellings of the same text are equal, and letters of choices.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace antisd::math {
+
+// The answer without blanks, layout and case; equal keys mean the same text.
+std::string text_key(std::string_view answer);
+
+// The letter of a multiple-choice answer: "A", "(A)", "A)", "\textbf{(A)}", "(A) 12", "A. 12".
+// Without `strict`, what follows the letter may be anything.
+std::optional<char> choice_letter(std::string_view answer, bool strict);
+
+// Whether the answer starts with yes, no, true or false, and which: "Yes, it converges" -> "yes".
+std::optional<std::string> leading_verdict(std::string_view answer);
+
+}  // namespace antisd::math

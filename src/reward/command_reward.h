@@ -1,0 +1,62 @@
+// A reward of the user's own, in any language: a pool of processes that read one request a line and
+// write one answer a line.
+//
+//   CommandReward reward({.command = "python3 my_reward.py", .workers = 4});
+//   CommandScore score = reward.score({{"problem", "2+2"}, {"response", "4"}});
+//
+//   to the process:    {"id": 7, "problem": "2+2", "response": "4"}
+//   from the process:  {"id": 7, "reward": 1.0, "reason": "right"}     reward null: it cannot tell
+//
+// A process that ends, writes anything else, or does not answer in time is ended and started anew;
+// its request has no reward. Lines with another request's id are skipped. Nothing of the pool
+// outlives it.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/json.h"
+
+namespace antisd {
+
+struct CommandRewardOptions {
+  std::string command;    // for /bin/sh
+  double timeout_s = 10;  // for one answer
+  int workers = 0;        // 0: one for each core
+};
+
+struct CommandScore {
+  std::optional<double> reward;  // 0 to 1
+  std::string reason;            // the process's own, or why there is no reward
+  bool error = false;  // the process answered with a reward outside of [0, 1]: a mistake in it
+};
+
+class CommandReward {
+ public:
+  // Throws InputError where the command is empty or a number is out of range. Processes start when
+  // they are needed.
+  explicit CommandReward(CommandRewardOptions options);
+  ~CommandReward();
+
+  // `request` is an object; its id is replaced by one of the pool's. Any number of threads may call
+  // it.
+  CommandScore score(const Json& request);
+
+ private:
+  class Worker;
+  std::unique_ptr<Worker> acquire();
+  void give_back(std::unique_ptr<Worker> worker);
+
+  CommandRewardOptions options_;
+  std::mutex mutex_;
+  std::condition_variable free_;
+  std::vector<std::unique_ptr<Worker>> idle_;
+  int out_ = 0;
+  std::int64_t next_id_ = 1;
+};
+
+}  // namespace antisd

@@ -1,0 +1,78 @@
+#include "reward/grader.h"
+
+#include "core/check.h"
+#include "core/thread_pool.h"
+#include "reward/code_grader.h"
+#include "reward/command_reward.h"
+#include "reward/countdown_grader.h"
+#include "reward/math_grader.h"
+
+namespace antisd {
+namespace {
+
+Score score_of(const Grade& grade) {
+  if (grade.verdict == Verdict::kUndecided) return {std::nullopt, grade.reason};
+  return {grade.verdict == Verdict::kCorrect ? 1.0 : 0.0, grade.reason};
+}
+
+class MathReward : public Grader {
+ public:
+  Score score(const GradeRequest& request) override {
+    return score_of(grade_math(request.answer, request.response));
+  }
+};
+
+class CountdownReward : public Grader {
+ public:
+  Score score(const GradeRequest& request) override {
+    return score_of(grade_countdown(read_countdown_problem(request.problem), request.response));
+  }
+};
+
+class CodeReward : public Grader {
+ public:
+  explicit CodeReward(const CodeGraderOptions& options) : grader_(options) {}
+
+  Score score(const GradeRequest& request) override {
+    const CodeGrade grade = grader_.grade(request.response, request.tests);
+    if (!grade.correct) return {std::nullopt, grade.reason};
+    const double share = grade.total == 0 ? 0.0 : static_cast<double>(grade.passed) / grade.total;
+    return {*grade.correct ? 1.0 : share, grade.reason};
+  }
+
+ private:
+  CodeGrader grader_;
+};
+
+class ProgramReward : public Grader {
+ public:
+  explicit ProgramReward(CommandRewardOptions options) : reward_(std::move(options)) {}
+
+  Score score(const GradeRequest& request) override {
+    Json row = {
+        {"problem", request.problem}, {"answer", request.answer}, {"response", request.response}};
+    if (!request.tests.is_null()) row["tests"] = request.tests;
+    CommandScore score = reward_.score(row);
+    return {score.reward, std::move(score.reason)};
+  }
+
+ private:
+  CommandReward reward_;
+};
+
+}  // namespace
+
+std::unique_ptr<Grader> make_grader(const RewardConfig& config) {
+  const int workers = config.workers > 0 ? static_cast<int>(config.workers) : available_threads();
+  if (config.kind == "math") return std::make_unique<MathReward>();
+  if (config.kind == "countdown") return std::make_unique<CountdownReward>();
+  if (config.kind == "code") {
+    return std::make_unique<CodeReward>(CodeGraderOptions{
+        .timeout_s = config.timeout_s, .sandbox = config.sandbox, .workers = workers});
+  }
+  ANTISD_CHECK_EQ(config.kind, "command");
+  return std::make_unique<ProgramReward>(CommandRewardOptions{
+      .command = config.command, .timeout_s = config.timeout_s, .workers = workers});
+}
+
+}  // namespace antisd

@@ -1,0 +1,75 @@
+#include "reward/latex_digits.h"
+
+#include <cctype>
+
+namespace antisd::math {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Joins groups of three digits: 1,000  1{,}000  1,\!000  1\,000  1 000.
+std::size_t join_groups(std::string_view text, std::size_t at, bool group_digits,
+                        std::string& digits) {
+  while (true) {
+    std::size_t next = 0;
+    for (const std::string_view gap :
+         {"{,}", ",\\!", ",\\,", "{,\\!}", "\\,", "\\ ", "\\!,", ",", " "}) {
+      if (text.substr(at, gap.size()) != gap) continue;
+      if (!group_digits && (gap == "," || gap == " ")) continue;
+      next = at + gap.size();
+      break;
+    }
+    if (next == 0 || next + 3 > text.size()) return at;
+    for (std::size_t k = 0; k < 3; ++k)
+      if (!is_digit(text[next + k])) return at;
+    if (next + 3 < text.size() && is_digit(text[next + 3])) return at;
+    digits += text.substr(next, 3);
+    at = next + 3;
+  }
+}
+
+// "e-3" behind a mantissa is an exponent where the mantissa has a point, the exponent has two
+// digits, or nothing else stands in the answer.
+std::size_t exponent_end(std::string_view text, std::size_t at, std::string_view mantissa,
+                         std::size_t answer_size) {
+  if (at >= text.size() || (text[at] != 'e' && text[at] != 'E')) return at;
+  std::size_t end = at + 1;
+  const bool sign = end < text.size() && (text[end] == '-' || text[end] == '+');
+  if (sign) ++end;
+  const std::size_t first = end;
+  while (end < text.size() && is_digit(text[end]))
+    ++end;
+  if (end == first ||
+      (end < text.size() && std::isalpha(static_cast<unsigned char>(text[end])) != 0))
+    return at;
+  const bool whole = answer_size <= end - at + mantissa.size() + 1;  // a minus sign in front
+  const bool exponent =
+      !sign || whole || end - first >= 2 || mantissa.find('.') != std::string_view::npos;
+  return exponent ? end : at;
+}
+
+}  // namespace
+
+ScannedNumber scan_number_text(std::string_view text, std::size_t at, bool group_digits,
+                               std::size_t answer_size) {
+  const std::size_t start = at;
+  while (at < text.size() && is_digit(text[at]))
+    ++at;
+  std::string digits(text.substr(start, at - start));
+  if (!digits.empty() && digits.size() <= 3 && digits != "0")
+    at = join_groups(text, at, group_digits, digits);
+  if (at < text.size() && text[at] == '.' && text.substr(at, 3) != "...") {
+    std::size_t end = at + 1;
+    while (end < text.size() && is_digit(text[end]))
+      ++end;
+    digits += text.substr(at, end - at);
+    at = end;
+  }
+  const std::size_t end = exponent_end(text, at, digits, answer_size);
+  digits += text.substr(at, end - at);
+  return {std::move(digits), end};
+}
+
+}  // namespace antisd::math

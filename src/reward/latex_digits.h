@@ -1,0 +1,23 @@
+// Numbers as people write them: separators between groups of three digits, decimals, exponents.
+//
+//   scan_number_text("1,\\!000.5 cm", 0, true, 13).digits == "1000.5"
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace antisd::math {
+
+struct ScannedNumber {
+  std::string digits;  // without separators: "1000.5", "3.83e35"
+  std::size_t end;     // behind the number
+};
+
+// The number at text[at], a digit or a point in front of one. With `group_digits`, a plain comma or
+// blank joins groups of three; the LaTeX separators always do. `answer_size` is the length of the
+// whole answer: "2e-1" is 0.2 where nothing else stands in it, and Euler's number minus one in a
+// sum.
+ScannedNumber scan_number_text(std::string_view text, std::size_t at, bool group_digits,
+                               std::size_t answer_size);
+
+}  // namespace antisd::math

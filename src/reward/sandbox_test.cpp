@@ -1,0 +1,258 @@
+// What programs may not do to the machine (testdata/reward/attack), each bounded so that it would
+// be harmless even if the sandbox failed.
+#include <atomic>
+#include <fstream>
+#include <sstream>
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "core/testing.h"
+#include "reward/code_grader.h"
+
+namespace antisd {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(testing::fixture(folder)))
+    names.push_back(entry.path().stem());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+CodeGrader& grader() {
+  static CodeGrader grader(
+      {.timeout_s = 20, .memory_mb = 512, .output_bytes = 1 << 20, .workers = 1});
+  return grader;
+}
+
+CodeGrader& forking_grader() {
+  static CodeGrader grader({.timeout_s = 20, .memory_mb = 512, .processes = 16, .workers = 1});
+  return grader;
+}
+
+CodeGrader& reduced_grader() {
+  static CodeGrader grader(
+      {.timeout_s = 20, .memory_mb = 512, .processes = 16, .sandbox = "reduced", .workers = 1});
+  return grader;
+}
+
+CodeGrade run(CodeGrader& grader, const std::string& program, const std::string& output = "held") {
+  return grader.grade_program(
+      program, {{"kind", "stdio"}, {"cases", {{{"input", ""}, {"output", output}}}}});
+}
+
+std::string attempt_of(const std::string& program) {
+  return program +
+         "\ntry:\n    result = attempt()\nexcept (OSError, MemoryError):\n    "
+         "print('held')\nelse:\n    print('ESCAPED', result)\n";
+}
+
+class Attack : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Attack, IsHeld) {
+  const std::string program =
+      attempt_of(text_of(testing::fixture("reward/attack/" + GetParam() + ".py")));
+  for (CodeGrader* one : {&grader(), &forking_grader()}) {
+    const CodeGrade grade = run(*one, program);
+    EXPECT_EQ(grade.correct, true) << grade.reason;
+    EXPECT_EQ(run(*one, "print('held')").correct, true) << "the next program is harmed";
+  }
+}
+
+TEST_P(Attack, IsHeldWithoutNamespaces) {
+  if (probe_sandbox().landlock_abi < 1) GTEST_SKIP() << "needs Landlock";
+  if (GetParam() == "raise_limits")
+    GTEST_SKIP() << "the number of processes is held by seccomp there";
+  const CodeGrade grade =
+      run(reduced_grader(),
+          attempt_of(text_of(testing::fixture("reward/attack/" + GetParam() + ".py"))));
+  EXPECT_EQ(grade.correct, true) << grade.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, Attack, ::testing::ValuesIn(names_in("reward/attack")),
+                         [](const auto& info) { return info.param; });
+
+TEST(Sandbox, EndlessLoopMeetsTheClock) {
+  CodeGrader quick({.timeout_s = 1, .cpu_s = 5, .workers = 1});
+  EXPECT_EQ(run(quick, "while True: pass").reason, "time limit exceeded");
+  EXPECT_EQ(run(quick, "import time; time.sleep(60)").reason, "time limit exceeded");
+  const CodeGrade grade = quick.grade_program(
+      "def f(x):\n  while x == 2: pass\n  return x",
+      {{"kind", "asserts"}, {"code", "assert f(1) == 1\nassert f(2) == 2\nassert f(3) == 3"}});
+  EXPECT_EQ(grade.correct, false);
+  EXPECT_EQ(grade.passed, 1);
+  EXPECT_EQ(grade.total, 3) << "tests behind the one that hangs count too";
+  EXPECT_EQ(grade.reason, "time limit exceeded");
+}
+
+TEST(Sandbox, ProcessorTimeIsLimitedInEveryThread) {
+  CodeGrader quick({.timeout_s = 60, .cpu_s = 1, .workers = 1});
+  EXPECT_EQ(run(quick, "while True: pass").reason, "time limit exceeded");
+  EXPECT_EQ(
+      run(quick, "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass")
+          .reason,
+      "time limit exceeded");
+}
+
+TEST(Sandbox, EndlessOutputIsCut) {
+  const CodeGrade out =
+      run(grader(), "import sys\nfor _ in range(200): sys.stdout.write('x' * (1 << 20))");
+  EXPECT_EQ(out.reason, "output limit exceeded");
+  const CodeGrade error =
+      run(grader(), "import sys\nfor _ in range(200): sys.stderr.write('x' * (1 << 20))");
+  EXPECT_EQ(error.reason, "output limit exceeded");
+}
+
+TEST(Sandbox, NoNetwork) {
+  const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  ASSERT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string program = fmt::format(
+      "import socket\ndef attempt(): return socket.create_connection(('127.0.0.1', {}), 2)",
+      ntohs(address.sin_port));
+  EXPECT_EQ(run(grader(), attempt_of(program)).correct, true);
+  pollfd wait = {listener.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&wait, 1, 0), 0) << "a connection arrived";
+}
+
+std::atomic<int> urgent_signals = 0;
+
+// SIGURG does nothing where no one waits for it.
+TEST(Sandbox, SignalsToTheGroupAndTheParentStayInside) {
+  struct sigaction action = {}, before = {};
+  action.sa_handler = [](int) { ++urgent_signals; };
+  ASSERT_EQ(sigaction(SIGURG, &action, &before), 0);
+  const std::string program = fmt::format(
+      "import os, signal\nfor pid in (0, 1, os.getppid(), {}):\n  try: os.kill(pid, "
+      "signal.SIGURG)\n  except OSError: pass\n"
+      "try: os.killpg({}, signal.SIGURG)\nexcept OSError: pass\nprint('held')",
+      getpid(), getpgrp());
+  EXPECT_EQ(run(forking_grader(), program).correct, true);
+  if (probe_sandbox().landlock_abi > 0) {
+    EXPECT_EQ(run(reduced_grader(), program).correct, true);
+  }
+  sigaction(SIGURG, &before, nullptr);
+  EXPECT_EQ(urgent_signals, 0);
+}
+
+int count_processes_named(const std::string& name) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "comm");
+    std::string line;
+    if (std::getline(file, line)) count += line == name;
+  }
+  return count;
+}
+
+TEST(Sandbox, NothingOutlivesTheVerdict) {
+  const std::string name = fmt::format("orphan{}", getpid());
+  const std::string program = fmt::format(R"(
+import ctypes, os, time
+def rename():
+    ctypes.CDLL(None).prctl(15, b"{}", 0, 0, 0)
+if os.fork() == 0:
+    os.setsid()
+    rename()
+    if os.fork() == 0:
+        rename()
+        os.closerange(0, 64)
+        time.sleep(20)
+    time.sleep(20)
+    os._exit(0)
+time.sleep(0.1)
+def f(x): return x
+print("held")
+)",
+                                          name);
+  EXPECT_EQ(run(forking_grader(), program).correct, true);
+  EXPECT_EQ(count_processes_named(name), 0);
+  EXPECT_EQ(forking_grader()
+                .grade_program(program, {{"kind", "asserts"}, {"code", "assert f(1) == 1"}})
+                .correct,
+            true);
+  EXPECT_EQ(count_processes_named(name), 0);
+}
+
+TEST(Sandbox, FilesOfOneProgramAreGoneForTheNext) {
+  EXPECT_EQ(run(grader(),
+                "open('/tmp/mine', 'w').write('x')\nopen('here', 'w').write('y')\nprint('held')")
+                .correct,
+            true);
+  EXPECT_EQ(
+      run(grader(), "import os\nprint('held' if not os.listdir('/tmp') else os.listdir('/tmp'))")
+          .correct,
+      true);
+  EXPECT_FALSE(std::filesystem::exists("/tmp/mine"));
+}
+
+TEST(Sandbox, OrdinaryThingsWork) {
+  const char* program = R"(
+import asyncio, collections, datetime, json, math, random, re, subprocess, sys, tempfile, threading, time
+import numpy as np
+async def two(): 
+    await asyncio.sleep(0)
+    return 2
+assert asyncio.run(two()) == 2
+with tempfile.NamedTemporaryFile() as file: file.write(b"x")
+results = []
+threads = [threading.Thread(target=results.append, args=(i,)) for i in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+assert sorted(results) == [0, 1, 2, 3]
+assert np.linalg.norm(np.ones((64, 64)) @ np.ones((64, 64))) > 0
+sys.setrecursionlimit(100000)
+threading.stack_size(256 << 20)
+def deep(n): return 0 if n == 0 else 1 + deep(n - 1)
+thread = threading.Thread(target=lambda: print(deep(20000)))
+thread.start(); thread.join()
+)";
+  EXPECT_EQ(run(grader(), program, "20000").correct, true)
+      << run(grader(), program, "20000").reason;
+}
+
+TEST(Sandbox, StrengthSaysWhatIsMissing) {
+  const SandboxStrength strength = probe_sandbox();
+  EXPECT_EQ(strength.lines().size(), 4u);
+  SandboxStrength weak;
+  weak.namespaces_problem = "making a user namespace is refused";
+  const std::string error = testing::error_of([&] { choose_confinement("auto", weak); });
+  EXPECT_THAT(error, HasSubstr("reward.sandbox = \"none\""));
+  EXPECT_EQ(choose_confinement("none", weak), Confinement::kNone);
+  weak.seccomp = true;
+  weak.landlock_abi = 3;
+  EXPECT_EQ(choose_confinement("auto", weak), Confinement::kLandlock);
+  EXPECT_THAT(testing::error_of([&] { choose_confinement("some", weak); }),
+              HasSubstr("unknown sandbox"));
+}
+
+TEST(Sandbox, NoneRunsWithoutIsolationOnPurpose) {
+  CodeGrader open({.timeout_s = 20, .sandbox = "none", .workers = 1});
+  EXPECT_EQ(open.confinement(), Confinement::kNone);
+  EXPECT_EQ(run(open, "print('held')").correct, true);
+  EXPECT_EQ(
+      open.grade_program("def f(x): return x", {{"kind", "asserts"}, {"code", "assert f(1) == 1"}})
+          .correct,
+      true);
+}
+
+}  // namespace
+}  // namespace antisd

@@ -1,0 +1,45 @@
+// Properties of code points and the normal forms, as Hugging Face's `tokenizers` has them: ids must
+// not depend on the Unicode version of the libraries at hand, so the differences are recorded
+// (unicode_data.cpp) and applied on top of utf8proc.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace antisd {
+
+struct CodePointRange {
+  char32_t first;
+  char32_t last;
+  const char* category = nullptr;  // two letters, e.g. "Lu"; in kNewCategories only
+};
+
+extern const std::span<const CodePointRange> kNewCategories;
+extern const std::span<const CodePointRange> kInertInNormalization;
+extern const std::span<const CodePointRange> kNotPunctuation;
+extern const std::span<const CodePointRange> kAlsoPunctuation;
+extern const std::span<const CodePointRange> kAlsoNumeric;
+extern const std::span<const CodePointRange> kNewLowercase;  // pairs: from, to
+
+// The range of a sorted table that holds `code_point`, or null.
+const CodePointRange* find_range(std::span<const CodePointRange> table, char32_t code_point);
+
+const char* general_category(char32_t code_point);  // two letters, "Cn" where unassigned
+bool is_white_space(char32_t code_point);
+bool is_word_character(char32_t code_point);  // \w of Unicode's UTS 18
+bool is_numeric(char32_t code_point);
+bool is_punctuation(char32_t code_point);
+
+// Classes that the pre-tokenizer patterns ask for, from a table: a few nanoseconds.
+enum class CharacterClass : unsigned char { kOther, kLetter, kNumber, kSpace };
+CharacterClass character_class(char32_t code_point);
+
+std::string to_lowercase(std::string_view text);  // code point by code point, without context
+
+enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
+// Whether a cheap look shows that the text is in the form already; false says nothing.
+bool is_surely_normal(std::string_view text, NormalForm form);
+std::string normalize(std::string_view text, NormalForm form);
+
+}  // namespace antisd

@@ -1,0 +1,4 @@
+import os
+def attempt():
+    os.symlink("/etc/passwd", "/tmp/a")
+    return open("/tmp/a").read()

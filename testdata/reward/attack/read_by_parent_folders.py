@@ -1,0 +1,1 @@
+def attempt(): return open("/tmp/" + "../" * 30 + "etc/passwd").read()

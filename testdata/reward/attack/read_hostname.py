@@ -1,0 +1,1 @@
+def attempt(): return open("/etc/hostname").read()
