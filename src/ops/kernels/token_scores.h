@@ -33,7 +33,7 @@ void launch_finish_scores(const RowStatistics* statistics, std::int64_t rows, fl
 
 // Logits of a block -> their gradient: dz = (dlogp (1_target - p) - dentropy p (log p + H)) /
 // temperature, written as `type` [rows, columns], contiguous; padded columns get 0. dentropy may be
-// null.
+// null, and entropy with it. dlogits may be logits where `type` is fp32 and stride is columns.
 void launch_logit_gradient(ElementType type, const float* logits, std::int64_t stride,
                            std::int64_t rows, std::int64_t columns, std::int64_t first_column,
                            std::int64_t vocabulary, const std::int32_t* targets, const float* lse,
