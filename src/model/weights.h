@@ -1,5 +1,6 @@
-// Weights between a model and a Hugging Face directory. In memory the projections of queries, keys and values lie in
-// one matrix, so do gate and up and the experts of a layer; on disk each has a tensor of its own.
+// Weights between a model and a Hugging Face directory. In memory the projections of queries, keys
+// and values lie in one matrix, so do gate and up and the experts of a layer; on disk each has a
+// tensor of its own.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +19,8 @@ struct WeightSlice {
   std::int64_t first_row = 0;
   std::vector<std::int64_t> sizes;
 
-  // The part of `whole`, a tensor of the parameter's sizes (its value, gradient or moment). Shares its memory.
+  // The part of `whole`, a tensor of the parameter's sizes (its value, gradient or moment). Shares
+  // its memory.
   at::Tensor of(const at::Tensor& whole) const;
 };
 
@@ -31,15 +33,17 @@ struct LoadOptions {
 // InputError that lists all missing, surplus and mis-shaped tensors at once.
 CausalLm load_model(const std::filesystem::path& directory, at::Device device, at::ScalarType dtype,
                     LoadOptions options = {});
-void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadOptions options = {});
+void load_weights(CausalLm& model, const std::filesystem::path& directory,
+                  LoadOptions options = {});
 
-// Writes weights in shards of 5 GB, and beside them the config, tokenizer and template files of `origin`, so that
-// transformers opens the directory. config.json names the precision that was written.
-void save_model(const CausalLm& model, const std::filesystem::path& origin, const std::filesystem::path& directory,
-                at::ScalarType dtype);
+// Writes weights in shards of 5 GB, and beside them the config, tokenizer and template files of
+// `origin`, so that transformers opens the directory. config.json names the precision that was
+// written.
+void save_model(const CausalLm& model, const std::filesystem::path& origin,
+                const std::filesystem::path& directory, at::ScalarType dtype);
 
-// Normal numbers of deviation `deviation` for matrices, 1 for norms, 0 for biases; the same for one seed on every
-// device.
+// Normal numbers of deviation `deviation` for matrices, 1 for norms, 0 for biases; the same for one
+// seed on every device.
 void initialise_randomly(CausalLm& model, std::uint64_t seed, double deviation = 0.02);
 
 }  // namespace antisd

@@ -57,25 +57,29 @@ at::Tensor norm_rows(const at::Tensor& x, QkNorm norm) {  // x: [tokens, heads, 
   return norm == QkNorm::kHead ? x.reshape({-1, x.size(2)}) : x.flatten(1);
 }
 
+std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
 struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
   static variable_list forward(AutogradContext* context, const at::Tensor& qkv,
-                               const at::Tensor& q_norm, const at::Tensor& k_norm,
-                               const at::Tensor& cosine, const at::Tensor& sine,
-                               const at::Tensor& positions, std::int64_t heads,
-                               std::int64_t kv_heads, std::int64_t head_dim, std::int64_t norm_kind,
-                               double eps) {
+                               const std::optional<at::Tensor>& q_norm,
+                               const std::optional<at::Tensor>& k_norm, const at::Tensor& cosine,
+                               const at::Tensor& sine, const at::Tensor& positions,
+                               std::int64_t heads, std::int64_t kv_heads, std::int64_t head_dim,
+                               std::int64_t norm_kind, double eps) {
     const auto norm = static_cast<QkNorm>(norm_kind);
     const at::Tensor all = qkv.view({qkv.size(0), heads + 2 * kv_heads, head_dim});
     std::array<at::Tensor, 2> inverse_rms;
-    const auto prepare = [&](std::int64_t first, std::int64_t count, const at::Tensor& weight,
-                             int index) {
+    const auto prepare = [&](std::int64_t first, std::int64_t count,
+                             const std::optional<at::Tensor>& weight, int index) {
       const at::Tensor source = all.narrow(1, first, count);
       at::Tensor result = at::empty(source.sizes(), source.options());
       if (norm == QkNorm::kNone) {
         result.copy_(source);
       } else {
         inverse_rms[index] =
-            rms_norm_forward(norm_rows(source, norm), weight, eps, norm_rows(result, norm));
+            rms_norm_forward(norm_rows(source, norm), *weight, eps, norm_rows(result, norm));
       }
       rotate(result, cosine, sine, positions, 1);
       return result;
@@ -83,8 +87,9 @@ struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
     const at::Tensor q = prepare(0, heads, q_norm, 0);
     const at::Tensor k = prepare(heads, kv_heads, k_norm, 1);
     const at::Tensor v = all.narrow(1, heads + kv_heads, kv_heads).contiguous();
-    context->save_for_backward({norm == QkNorm::kNone ? at::Tensor() : qkv, q_norm, k_norm, cosine,
-                                sine, positions, inverse_rms[0], inverse_rms[1]});
+    context->save_for_backward({norm == QkNorm::kNone ? at::Tensor() : qkv,
+                                q_norm.value_or(at::Tensor()), k_norm.value_or(at::Tensor()),
+                                cosine, sine, positions, inverse_rms[0], inverse_rms[1]});
     context->saved_data["heads"] = heads;
     context->saved_data["kv_heads"] = kv_heads;
     context->saved_data["head_dim"] = head_dim;
@@ -138,9 +143,9 @@ std::array<at::Tensor, 3> attention_inputs(const at::Tensor& qkv, const Attentio
                                            const RopeTable& rope, const at::Tensor& positions) {
   ANTISD_CHECK(qkv.is_contiguous() && positions.scalar_type() == at::kInt);
   ANTISD_CHECK_EQ(positions.numel(), qkv.size(0));
-  const auto parts =
-      AttentionInputs::apply(qkv, q_norm, k_norm, rope.cosine, rope.sine, positions, shape.heads,
-                             shape.kv_heads, shape.head_dim, static_cast<std::int64_t>(norm), eps);
+  const auto parts = AttentionInputs::apply(qkv, optional(q_norm), optional(k_norm), rope.cosine,
+                                            rope.sine, positions, shape.heads, shape.kv_heads,
+                                            shape.head_dim, static_cast<std::int64_t>(norm), eps);
   return {parts[0], parts[1], parts[2]};
 }
 
