@@ -138,14 +138,20 @@ struct LogitSums {
 };
 
 ANTISD_FORMULA LogitSums sums_of(const LogitFold& fold) {
-  return {fold.maximum, fold.sum, fold.shifted + shift_of(fold.maximum) * fold.sum};
+  return {fold.maximum, fold.sum, fold.shifted};
 }
 
 ANTISD_FORMULA LogitSums merged(const LogitSums& a, const LogitSums& b) {
   const float maximum = fmaxf(a.maximum, b.maximum);
   const float scale_a = exp_of(a.maximum - shift_of(maximum));
   const float scale_b = exp_of(b.maximum - shift_of(maximum));
-  return {maximum, scale_a * a.sum + scale_b * b.sum, scale_a * a.weighted + scale_b * b.weighted};
+  // Differences to the old maximum become differences to the new one; a part that vanished adds
+  // nothing.
+  const float weighted_a =
+      scale_a == 0.0f ? 0.0f : scale_a * (a.weighted + (a.maximum - maximum) * a.sum);
+  const float weighted_b =
+      scale_b == 0.0f ? 0.0f : scale_b * (b.weighted + (b.maximum - maximum) * b.sum);
+  return {maximum, scale_a * a.sum + scale_b * b.sum, weighted_a + weighted_b};
 }
 
 ANTISD_FORMULA float log_sum_exp(const LogitSums& sums) {
@@ -157,10 +163,9 @@ ANTISD_FORMULA float log_probability(const LogitSums& sums, float target) {
   return (target - sums.maximum) - logf(sums.sum);
 }
 
-// lse - weighted / sum, at least 0, m taken off both for the same reason.
+// lse - E[z], at least 0, m taken off both.
 ANTISD_FORMULA float entropy_of(const LogitSums& sums) {
-  const float shifted = fmaf(-sums.maximum, sums.sum, sums.weighted);
-  const float entropy = logf(sums.sum) - shifted / sums.sum;
+  const float entropy = logf(sums.sum) - sums.weighted / sums.sum;
   return entropy < 0.0f ? 0.0f : entropy;
 }
 

@@ -9,11 +9,11 @@
 namespace antisd {
 
 // Running statistics of one row of logits z over the vocabulary blocks seen so far, in units of
-// logits / temperature. log-sum-exp = maximum + log(sum); entropy = lse - weighted / sum.
+// logits / temperature. log-sum-exp = maximum + log(sum); entropy = log(sum) - weighted / sum.
 struct RowStatistics {
   float maximum;   // m
   float sum;       // sum of e^(z - m)
-  float weighted;  // sum of z e^(z - m)
+  float weighted;  // sum of (z - m) e^(z - m)
   float target;    // z of the target token, 0 until its block was seen
 };
 
@@ -26,7 +26,7 @@ void launch_fold_logits(const float* logits, std::int64_t stride, std::int64_t r
                         const std::int32_t* targets, float inverse_temperature, bool first,
                         RowStatistics* statistics, cudaStream_t stream);
 
-// logp = target - lse; entropy = lse - weighted / sum, at least 0; lse is kept for the backward
+// logp = target - lse; entropy is at least 0; lse is kept for the backward
 // pass.
 void launch_finish_scores(const RowStatistics* statistics, std::int64_t rows, float* logp,
                           float* entropy, float* lse, cudaStream_t stream);
