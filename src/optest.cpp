@@ -236,7 +236,7 @@ OpCase token_scores_case(const char* name, std::int64_t tokens, std::int64_t voc
     targets.push_back(static_cast<std::int32_t>((i * 7919) % vocabulary));
   const std::int64_t width = 64;
   return {std::string("token_scores ") + name,
-          {random({tokens, width}, 11), random({vocabulary + padding, width}, 12, 0.5)},
+          {random({tokens, width}, 11), random({vocabulary + padding, width}, 12, 0.25)},
           [=](const Tensors& t) {
             const auto scores =
                 token_scores(t[0].contiguous(), t[1].contiguous(), integers(targets, t[0]),
