@@ -1,7 +1,7 @@
 # Warnings, sanitizers, ccache and the revision: what every target shares.
 add_library(antisd_compiler INTERFACE)
 target_compile_options(antisd_compiler INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers;-fopenmp-simd>
   # False alarms of g++ 12 inside std::string (GCC bugs 105329, 105651).
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict;-Wno-stringop-overflow;-Wno-array-bounds>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${ANTISD_WERROR}>>:-Werror>)

@@ -1,31 +1,287 @@
-// antisd-optest: every op on every backend against its CPU reference. One line an op and backend;
-// exit status 1 where any differs. On a machine without a GPU it checks the CPU alone and says so.
+// antisd-optest: every op on every backend, values and gradients, against plain tensor arithmetic
+// in double precision on the CPU. One line an op and backend; exit status 1 where any differs. On a
+// machine without a GPU it checks the CPU alone and says so.
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include <ATen/ops/randint.h>
+#include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "core/error.h"
+#include "ops/attention.h"
+#include "ops/attention_inputs.h"
 #include "ops/device.h"
+#include "ops/experts.h"
+#include "ops/rms_norm.h"
+#include "ops/swiglu.h"
+#include "ops/token_scores.h"
 #include "ops/uniform_noise.h"
 
 namespace antisd {
 namespace {
 
-struct OpTest {
+using Tensors = std::vector<at::Tensor>;
+using OpFunction = std::function<Tensors(const Tensors&)>;
+
+struct OpCase {
   std::string name;
-  // The largest error on `device` against the CPU reference, in units of the op's tolerance.
-  std::function<double(at::Device device)> error;
+  Tensors inputs;                  // double, on the CPU; each gets a gradient
+  OpFunction op;                   // on the backend's device and precision
+  OpFunction reference;            // in double
+  bool needs_bf16_on_gpu = false;  // the GPU path has no fp32 form
 };
 
+struct Backend {
+  at::Device device;
+  at::ScalarType dtype;
+  double tolerance;  // of the largest magnitude of each result
+  std::string name() const {
+    return fmt::format("{} {}", device.is_cuda() ? "cuda" : "cpu",
+                       dtype == at::kFloat ? "fp32" : "bf16");
+  }
+};
+
+// Outputs, then the gradients of their sum under fixed random weights.
+Tensors values_and_gradients(const OpFunction& function, const Tensors& inputs) {
+  Tensors leaves;
+  for (const at::Tensor& input : inputs)
+    leaves.push_back(input.detach().clone().requires_grad_(true));
+  Tensors results = function(leaves);
+  at::Tensor loss = at::zeros({}, at::kDouble);
+  std::uint64_t seed = 1;
+  for (const at::Tensor& result : results) {
+    const at::Tensor weights =
+        at::randn(result.sizes(), at::detail::createCPUGenerator(seed++), at::kDouble);
+    loss = loss + (result.to(at::kCPU, at::kDouble) * weights).sum();
+  }
+  torch::autograd::backward({loss}, {});
+  for (const at::Tensor& leaf : leaves)
+    results.push_back(leaf.grad());
+  for (at::Tensor& result : results)
+    result = result.detach().to(at::kCPU, at::kDouble);
+  return results;
+}
+
+// The largest error of any result in units of the tolerance.
+double error_of(const OpCase& test, const Backend& backend) {
+  Tensors rounded, moved;
+  for (const at::Tensor& input : test.inputs) {
+    moved.push_back(input.to(backend.dtype).to(backend.device));
+    rounded.push_back(
+        input.to(backend.dtype).to(at::kDouble));  // the reference sees the same rounded inputs
+  }
+  const Tensors results = values_and_gradients(test.op, moved);
+  const Tensors expected = values_and_gradients(test.reference, rounded);
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double scale = std::max(expected[i].abs().max().item<double>(), 1e-3);
+    const double difference = (results[i] - expected[i]).abs().max().item<double>();
+    worst =
+        std::max(worst, std::isfinite(difference) ? difference / scale / backend.tolerance : 1e9);
+  }
+  return worst;
+}
+
+at::Tensor random(std::vector<std::int64_t> sizes, std::uint64_t seed, double scale = 1) {
+  return at::randn(sizes, at::detail::createCPUGenerator(seed), at::kDouble) * scale;
+}
+
+at::Tensor integers(std::vector<std::int32_t> values, const at::Tensor& like) {
+  return at::tensor(at::ArrayRef<std::int32_t>(values), at::kInt).to(like.device());
+}
+
+at::Tensor plain_rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  return x * (x.square().mean(-1, true) + eps).rsqrt() * weight;
+}
+
+OpCase rms_norm_case(std::int64_t rows, std::int64_t width) {
+  return {fmt::format("rms_norm {}x{}", rows, width),
+          {random({rows, width}, 1), random({width}, 2)},
+          [](const Tensors& t) { return Tensors{rms_norm(t[0], t[1], 1e-6)}; },
+          [](const Tensors& t) { return Tensors{plain_rms_norm(t[0], t[1], 1e-6)}; }};
+}
+
+OpCase swiglu_case(std::int64_t rows, std::int64_t width) {
+  return {fmt::format("swiglu {}x{}", rows, width),
+          {random({rows, 2 * width}, 3, 3)},
+          [](const Tensors& t) { return Tensors{swiglu(t[0])}; },
+          [](const Tensors& t) {
+            const auto parts = t[0].chunk(2, -1);
+            return Tensors{at::silu(parts[0]) * parts[1]};
+          }};
+}
+
+OpCase attention_inputs_case(const char* name, QkNorm norm, AttentionShape shape) {
+  const std::int64_t tokens = 37, all = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
+  const std::int64_t q_width =
+      norm == QkNorm::kHead ? shape.head_dim : shape.heads * shape.head_dim;
+  const std::int64_t k_width =
+      norm == QkNorm::kHead ? shape.head_dim : shape.kv_heads * shape.head_dim;
+  const at::Tensor angles = random({64, shape.head_dim / 2}, 4);
+  std::vector<std::int32_t> positions;
+  for (int i = 0; i < tokens; ++i)
+    positions.push_back((i * 29) % 64);
+  const auto op = [=](const Tensors& t) {
+    const bool has_norm = norm != QkNorm::kNone;
+    const RopeTable rope{angles.cos().to(at::kFloat).to(t[0].device()),
+                         angles.sin().to(at::kFloat).to(t[0].device())};
+    const auto parts =
+        attention_inputs(t[0], shape, norm, has_norm ? t[1] : at::Tensor(),
+                         has_norm ? t[2] : at::Tensor(), 1e-6, rope, integers(positions, t[0]));
+    return Tensors{parts[0], parts[1], parts[2]};
+  };
+  const auto reference = [=](const Tensors& t) {
+    const std::int64_t q_end = shape.heads * shape.head_dim,
+                       k_end = q_end + shape.kv_heads * shape.head_dim;
+    const at::Tensor rows =
+        angles.index_select(0, integers(positions, t[0]).to(at::kLong)).unsqueeze(1);
+    const auto prepare = [&](const at::Tensor& part, std::int64_t heads, std::size_t weight) {
+      const at::Tensor by_head = part.view({tokens, heads, shape.head_dim});
+      at::Tensor x = by_head;
+      if (norm == QkNorm::kHead) x = plain_rms_norm(by_head, t[weight], 1e-6);
+      if (norm == QkNorm::kProjection)
+        x = plain_rms_norm(part, t[weight], 1e-6).view(by_head.sizes());
+      const auto halves = x.chunk(2, -1);
+      return at::cat({halves[0] * rows.cos() - halves[1] * rows.sin(),
+                      halves[1] * rows.cos() + halves[0] * rows.sin()},
+                     -1);
+    };
+    return Tensors{prepare(t[0].slice(1, 0, q_end), shape.heads, 1),
+                   prepare(t[0].slice(1, q_end, k_end), shape.kv_heads, 2),
+                   t[0].slice(1, k_end, all).reshape({tokens, shape.kv_heads, shape.head_dim})};
+  };
+  Tensors inputs = {random({tokens, all}, 5)};
+  if (norm != QkNorm::kNone)
+    inputs.insert(inputs.end(), {random({q_width}, 6), random({k_width}, 7)});
+  return {std::string("attention_inputs ") + name, inputs, op, reference};
+}
+
+// Sequences of several lengths; with `shared`, each begins with the same rows, which are read
+// again.
+OpCase attention_case(const char* name, AttentionShape shape, std::int64_t window, bool shared) {
+  const std::vector<std::int32_t> lengths = {1, 70, 33, 200};
+  const std::int64_t prefix = shared ? 50 : 0;
+  AttentionLayout layout;
+  std::vector<std::int64_t> key_rows;
+  layout.query_offsets = layout.key_offsets = {0};
+  std::int32_t row = 0;
+  for (std::size_t i = 0; i < lengths.size() + (shared ? 1 : 0); ++i) {
+    const bool is_prefix = shared && i == 0;
+    const std::int32_t length =
+        is_prefix ? static_cast<std::int32_t>(prefix) : lengths[i - (shared ? 1 : 0)];
+    if (shared && !is_prefix) {
+      for (std::int64_t p = 0; p < prefix; ++p)
+        key_rows.push_back(p);
+    }
+    for (std::int32_t p = 0; p < length; ++p)
+      key_rows.push_back(row++);
+    layout.query_offsets.push_back(row);
+    layout.key_offsets.push_back(static_cast<std::int32_t>(key_rows.size()));
+    layout.longest_query = std::max<std::int64_t>(layout.longest_query, length);
+    layout.longest_key =
+        std::max<std::int64_t>(layout.longest_key, length + (is_prefix ? 0 : prefix));
+  }
+  const std::int64_t tokens = row;
+  const double scale = 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
+  const auto op = [=](const Tensors& t) {
+    AttentionLayout there = layout;
+    there.device_query_offsets = integers(layout.query_offsets, t[0]);
+    there.device_key_offsets = integers(layout.key_offsets, t[0]);
+    if (shared)
+      there.key_rows =
+          at::tensor(at::ArrayRef<std::int64_t>(key_rows), at::kLong).to(t[0].device());
+    return Tensors{attention(t[0], t[1], t[2], there, window, scale)};
+  };
+  const auto reference = [=](const Tensors& t) {
+    const at::Tensor rows = at::tensor(at::ArrayRef<std::int64_t>(key_rows), at::kLong);
+    const at::Tensor k = t[1].index_select(0, rows), v = t[2].index_select(0, rows);
+    Tensors parts;
+    for (std::size_t i = 0; i + 1 < layout.query_offsets.size(); ++i) {
+      const auto part = [](const at::Tensor& x, std::int64_t begin, std::int64_t end) {
+        return x.slice(0, begin, end).transpose(0, 1);  // [heads, tokens, head_dim]
+      };
+      const at::Tensor q_i = part(t[0], layout.query_offsets[i], layout.query_offsets[i + 1]);
+      const std::int64_t group = shape.heads / shape.kv_heads;
+      const at::Tensor k_i =
+          part(k, layout.key_offsets[i], layout.key_offsets[i + 1]).repeat_interleave(group, 0);
+      const at::Tensor v_i =
+          part(v, layout.key_offsets[i], layout.key_offsets[i + 1]).repeat_interleave(group, 0);
+      const std::int64_t queries = q_i.size(1), keys = k_i.size(1);
+      const at::Tensor place = at::arange(queries).unsqueeze(1) + (keys - queries),
+                       key = at::arange(keys).unsqueeze(0);
+      at::Tensor hidden = key > place;
+      if (window > 0) hidden = hidden.logical_or(key <= place - window);
+      const at::Tensor scores =
+          (at::matmul(q_i, k_i.transpose(1, 2)) * scale).masked_fill(hidden, -1e30);
+      parts.push_back(at::matmul(scores.softmax(-1), v_i).transpose(0, 1));
+    }
+    return Tensors{at::cat(parts)};
+  };
+  return {std::string("attention ") + name,
+          {random({tokens, shape.heads, shape.head_dim}, 8),
+           random({tokens, shape.kv_heads, shape.head_dim}, 9),
+           random({tokens, shape.kv_heads, shape.head_dim}, 10)},
+          op,
+          reference,
+          /*needs_bf16_on_gpu=*/true};
+}
+
+OpCase token_scores_case(const char* name, std::int64_t tokens, std::int64_t vocabulary,
+                         std::int64_t padding, double temperature, ScoreBlocks blocks) {
+  std::vector<std::int32_t> targets;
+  for (std::int64_t i = 0; i < tokens; ++i)
+    targets.push_back(static_cast<std::int32_t>((i * 7919) % vocabulary));
+  const std::int64_t width = 64;
+  return {std::string("token_scores ") + name,
+          {random({tokens, width}, 11), random({vocabulary + padding, width}, 12, 0.25)},
+          [=](const Tensors& t) {
+            const auto scores =
+                token_scores(t[0].contiguous(), t[1].contiguous(), integers(targets, t[0]),
+                             temperature, vocabulary, blocks);
+            return Tensors{scores.logp, scores.entropy};
+          },
+          [=](const Tensors& t) {
+            const at::Tensor logp =
+                (at::mm(t[0], t[1].slice(0, 0, vocabulary).t()) / temperature).log_softmax(-1);
+            const at::Tensor picked = integers(targets, t[0]).to(at::kLong).unsqueeze(1);
+            return Tensors{logp.gather(1, picked).squeeze(1), -(logp.exp() * logp).sum(-1)};
+          }};
+}
+
+OpCase experts_case(bool normalise) {
+  const std::int64_t tokens = 61, hidden = 64, width = 48, count = 8, k = 2;
+  return {
+      fmt::format("experts normalise={}", normalise),
+      {random({tokens, hidden}, 13), random({count, hidden}, 14),
+       random({count, 2 * width, hidden}, 15, 0.2), random({count, hidden, width}, 16, 0.2)},
+      [=](const Tensors& t) {
+        return Tensors{experts(t[0], {t[1], t[2], t[3]}, k, normalise)};
+      },
+      [=](const Tensors& t) {  // every expert on every token, weighted by 0 where it was not chosen
+        const at::Tensor p = at::mm(t[0], t[1].t()).softmax(-1);
+        const at::Tensor chosen = at::zeros_like(p).scatter(1, std::get<1>(p.topk(k, -1)), 1.0);
+        at::Tensor weights = p * chosen;
+        if (normalise) weights = weights / weights.sum(-1, true);
+        at::Tensor out = at::zeros_like(t[0]);
+        for (std::int64_t e = 0; e < count; ++e) {
+          const auto parts = at::mm(t[0], t[2][e].t()).chunk(2, -1);
+          out = out + weights.select(1, e).unsqueeze(1) *
+                          at::mm(at::silu(parts[0]) * parts[1], t[3][e].t());
+        }
+        return Tensors{out};
+      },
+      /*needs_bf16_on_gpu=*/true};
+}
+
+// Sampling noise must agree bit for bit with CounterRng; 0 or a large number.
 double uniform_noise_error(at::Device device) {
   const CounterRng rng(11, RandomStream::kSampling);
   const at::Tensor places = at::randint(0, 1 << 30, {10'007, 4}, at::kInt);
   const at::Tensor result = uniform_noise(rng, places.to(device)).to(at::kCPU);
-  std::int64_t different = 0;
+  double different = 0;
   for (std::int64_t row = 0; row < places.size(0); ++row) {
     const auto* p = places.const_data_ptr<std::int32_t>() + row * 4;
     const auto word = [&](int i) { return static_cast<std::uint32_t>(p[i]); };
@@ -33,28 +289,70 @@ double uniform_noise_error(at::Device device) {
         rng.uniform({.step = word(3), .prompt = word(2), .sample = word(1), .position = word(0)});
     if (result.const_data_ptr<double>()[row] != expected) ++different;
   }
-  return static_cast<double>(different) * 2;  // must agree bit for bit
+  return different * 2;
+}
+
+std::vector<OpCase> all_cases() {
+  const AttentionShape gqa{8, 2, 64}, mqa{4, 1, 128}, mha{3, 3, 16};
+  return {rms_norm_case(37, 96),
+          rms_norm_case(601, 128),
+          rms_norm_case(300, 1024),
+          rms_norm_case(5, 7),
+          rms_norm_case(290, 4104),
+          swiglu_case(29, 40),
+          swiglu_case(301, 1000),
+          swiglu_case(3, 5),
+          attention_inputs_case("no norm", QkNorm::kNone, gqa),
+          attention_inputs_case("head norm", QkNorm::kHead, gqa),
+          attention_inputs_case("projection norm", QkNorm::kProjection, mha),
+          attention_case("gqa", gqa, 0, false),
+          attention_case("mqa, window 20", mqa, 20, false),
+          attention_case("mha, head_dim 16", mha, 0, false),
+          attention_case("gqa, shared prefix", gqa, 0, true),
+          attention_case("gqa, shared prefix, window 60", gqa, 60, true),
+          token_scores_case("small blocks", 50, 1003, 0, 1.0, {7, 120}),
+          token_scores_case("padded vocabulary, temperature 0.6", 50, 1000, 24, 0.6, {}),
+          token_scores_case("many", 1500, 9001, 7, 1.0, {}),
+          experts_case(true),
+          experts_case(false)};
 }
 
 int run_op_tests() {
-  const std::vector<OpTest> tests = {{"uniform_noise", uniform_noise_error}};
   const TensorLibraryInfo library = describe_tensor_library();
+  std::vector<Backend> backends = {{at::kCPU, at::kFloat, 2e-5}};
   std::vector<at::Device> devices = {at::kCPU};
   if (library.gpus.empty()) {
     fmt::print("no GPU here ({}): CPU alone\n",
                library.built_with_cuda ? library.gpu_problem : "built without CUDA");
   } else {
-    devices.emplace_back(at::kCUDA, 0);
+    const at::Device gpu(at::kCUDA, 0);
+    devices.push_back(gpu);
+    // fp32 products may run in TF32-free fp32; bf16 has 8 bits of mantissa and rounds every stored
+    // value.
+    backends.push_back({gpu, at::kFloat, 1e-4});
+    backends.push_back({gpu, at::kBFloat16, 3e-2});
     fmt::print("cuda:0: {}\n", library.gpus[0].description);
   }
   int failed = 0, passed = 0;
-  for (const OpTest& test : tests) {
-    for (const at::Device& device : devices) {
-      const double error = test.error(device);
-      const bool good = error <= 1;
-      ++(good ? passed : failed);
-      fmt::print("{:<6} {:<24} {:<8} error {:.3g} of its tolerance\n", good ? "ok" : "FAILED",
-                 test.name, device.str(), error);
+  const auto report = [&](const std::string& name, const std::string& backend, double error) {
+    const bool good = error <= 1;
+    ++(good ? passed : failed);
+    fmt::print("{:<6} {:<48} {:<10} error {:.3g} of its tolerance\n", good ? "ok" : "FAILED", name,
+               backend, error);
+  };
+  for (const at::Device& device : devices)
+    report("uniform_noise", device.str(), uniform_noise_error(device));
+  for (const OpCase& test : all_cases()) {
+    for (const Backend& backend : backends) {
+      if (test.needs_bf16_on_gpu && backend.device.is_cuda() && backend.dtype == at::kFloat)
+        continue;
+      try {
+        report(test.name, backend.name(), error_of(test, backend));
+      } catch (const std::exception& error) {
+        ++failed;
+        fmt::print("FAILED {:<48} {:<10} {}\n", test.name, backend.name(),
+                   std::string(error.what()).substr(0, 300));
+      }
     }
   }
   fmt::print("{} passed, {} failed\n", passed, failed);

@@ -1,0 +1,139 @@
+#include "model/causal_lm.h"
+
+#include "core/check.h"
+#include "core/error.h"
+#include "model/checkpointed.h"
+#include "model/rope_settings.h"
+#include "ops/rms_norm.h"
+
+namespace antisd {
+
+at::ScalarType compute_dtype(at::Device device) {
+  return device.is_cuda() ? at::kBFloat16 : at::kFloat;
+}
+
+CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype)
+    : shape_(std::move(shape)), device_(device), dtype_(dtype) {
+  embedding_ = add_parameter("embedding", {shape_.vocabulary, shape_.hidden});
+  for (std::size_t i = 0; i < shape_.layers.size(); ++i)
+    add_layer(shape_.layers[i], fmt::format("layers.{}.", i));
+  final_norm_ = add_parameter("final_norm", {shape_.hidden});
+  if (!shape_.tied_head) head_ = add_parameter("head", {shape_.vocabulary, shape_.hidden});
+}
+
+at::Tensor CausalLm::add_parameter(std::string name, std::vector<std::int64_t> sizes) {
+  at::Tensor value = at::empty(sizes, at::TensorOptions().device(device_).dtype(dtype_));
+  parameters_.push_back({std::move(name), value});
+  return value;
+}
+
+void CausalLm::add_layer(const LayerShape& layer, const std::string& prefix) {
+  const ModelShape& s = shape_;
+  const std::int64_t q_width = s.heads * s.head_dim, kv_width = s.kv_heads * s.head_dim;
+  LayerWeights w;
+  w.first_norm = add_parameter(prefix + "first_norm", {s.hidden});
+  w.second_norm = add_parameter(prefix + "second_norm", {s.hidden});
+  w.qkv = add_parameter(prefix + "qkv", {q_width + 2 * kv_width, s.hidden});
+  if (s.qkv_bias) w.qkv_bias = add_parameter(prefix + "qkv_bias", {q_width + 2 * kv_width});
+  if (s.architecture == Architecture::kOlmo3) {
+    w.q_norm = add_parameter(prefix + "q_norm", {q_width});
+    w.k_norm = add_parameter(prefix + "k_norm", {kv_width});
+  } else if (s.architecture == Architecture::kQwen3 || s.architecture == Architecture::kQwen3Moe) {
+    w.q_norm = add_parameter(prefix + "q_norm", {s.head_dim});
+    w.k_norm = add_parameter(prefix + "k_norm", {s.head_dim});
+  }
+  w.output = add_parameter(prefix + "output", {s.hidden, q_width});
+  if (s.output_bias) w.output_bias = add_parameter(prefix + "output_bias", {s.hidden});
+  if (layer.sparse) {
+    w.experts.router = add_parameter(prefix + "router", {s.experts, s.hidden});
+    w.experts.gate_up =
+        add_parameter(prefix + "experts_gate_up", {s.experts, 2 * s.expert_intermediate, s.hidden});
+    w.experts.down =
+        add_parameter(prefix + "experts_down", {s.experts, s.hidden, s.expert_intermediate});
+  } else {
+    w.gate_up = add_parameter(prefix + "gate_up", {2 * s.intermediate, s.hidden});
+    w.down = add_parameter(prefix + "down", {s.hidden, s.intermediate});
+    if (s.mlp_bias) {
+      w.gate_up_bias = add_parameter(prefix + "gate_up_bias", {2 * s.intermediate});
+      w.down_bias = add_parameter(prefix + "down_bias", {s.hidden});
+    }
+  }
+  layers_.push_back(std::move(w));
+}
+
+void CausalLm::require_gradients() {
+  for (Parameter& parameter : parameters_)
+    parameter.value.requires_grad_(true);
+}
+
+const RopeTable& CausalLm::rope_table(const RopeSettings& settings, std::int64_t positions) const {
+  CachedRope* cached = nullptr;
+  for (const auto& rope : ropes_) {
+    if (rope->settings == settings) cached = rope.get();
+  }
+  if (cached == nullptr)
+    cached = ropes_.emplace_back(std::make_unique<CachedRope>(CachedRope{settings, {}})).get();
+  if (cached->table.cosine.defined() && cached->table.cosine.size(0) >= positions)
+    return cached->table;
+  const std::int64_t rows = std::min(std::max<std::int64_t>(2 * positions, 512),
+                                     std::max(shape_.max_positions, positions));
+  const std::vector<double> frequencies = rope_frequencies(settings, shape_.head_dim);
+  // Angles as transformers has them: position times frequency in fp32.
+  const at::Tensor frequency =
+      at::tensor(at::ArrayRef<double>(frequencies), at::kDouble).to(at::kFloat);
+  const at::Tensor angles = at::arange(rows, at::kFloat).unsqueeze(1) * frequency.unsqueeze(0);
+  const double scale = settings.attention_factor;
+  cached->table = {(angles.cos() * scale).to(device_), (angles.sin() * scale).to(device_)};
+  return cached->table;
+}
+
+void CausalLm::check_batch(const PackedBatch& batch) const {
+  if (batch.longest_sequence > shape_.max_positions) {
+    throw InputError(
+        fmt::format("a sequence of {} tokens; the model has {} positions (max_position_embeddings)",
+                    batch.longest_sequence, shape_.max_positions),
+        {.remedy = "shorten the prompt or lower the number of tokens"});
+  }
+}
+
+at::Tensor CausalLm::run_layer(std::size_t index, const at::Tensor& x,
+                               const PackedBatch& batch) const {
+  const LayerShape& layer = shape_.layers[index];
+  const double scale = 1.0 / std::sqrt(static_cast<double>(shape_.head_dim));
+  const Attend attend = [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+    return attention(q, k, v, batch.layout, layer.window, scale);
+  };
+  const LayerInputs inputs{shape_, layer, rope_table(layer.rope, batch.longest_sequence),
+                           batch.positions, attend};
+  switch (shape_.architecture) {
+    case Architecture::kQwen3:
+      return qwen3_layer(x, layers_[index], inputs);
+    case Architecture::kQwen3Moe:
+      return qwen3_moe_layer(x, layers_[index], inputs);
+    case Architecture::kOlmo3:
+      return olmo3_layer(x, layers_[index], inputs);
+    case Architecture::kLlama:
+      return llama_layer(x, layers_[index], inputs);
+    case Architecture::kQwen2:
+      return qwen2_layer(x, layers_[index], inputs);
+  }
+  fail_check(__FILE__, __LINE__, "an architecture without a layer");
+}
+
+at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) const {
+  check_batch(batch);
+  at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const auto layer = [this, i, &batch](const at::Tensor& input) {
+      return run_layer(i, input, batch);
+    };
+    x = checkpoint && at::GradMode::is_enabled()
+            ? checkpointed(
+                  [this, i, batch](const at::Tensor& input) { return run_layer(i, input, batch); },
+                  x)
+            : layer(x);
+  }
+  return rms_norm(x, final_norm_, shape_.norm_eps);
+}
+
+}  // namespace antisd

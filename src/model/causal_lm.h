@@ -1,0 +1,71 @@
+// A decoder-only language model: ids in, hidden states out. One copy of the weights serves scoring,
+// sampling and the update.
+//
+//   CausalLm model = load_model("Qwen3-8B", at::kCUDA, compute_dtype(at::kCUDA));
+//   const at::Tensor hidden = model.hidden_states(pack(sequences, model.device()));
+//   const auto scores = token_scores(hidden, model.head(), ...);
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "model/layer.h"
+#include "model/packed_batch.h"
+
+namespace antisd {
+
+// The one rule on precision: a GPU computes in bf16, a CPU in fp32. Training keeps fp32 masters
+// beside bf16 weights; inference has the compute copy alone.
+at::ScalarType compute_dtype(at::Device device);
+
+struct Parameter {
+  std::string name;  // ours; several tensors of a file may lie in one (weight_slices)
+  at::Tensor value;  // in the compute dtype; a leaf that collects gradients once
+                     // require_gradients() was called
+};
+
+class CausalLm {
+ public:
+  // Weights are there but not set.
+  CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype);
+
+  const ModelShape& shape() const { return shape_; }
+  at::Device device() const { return device_; }
+  at::ScalarType dtype() const { return dtype_; }
+
+  // [tokens, hidden], after the last norm. With `checkpoint`, the backward pass computes each layer
+  // anew instead of keeping its intermediate values. InputError for ids outside the vocabulary or
+  // sequences that are too long.
+  at::Tensor hidden_states(const PackedBatch& batch, bool checkpoint = false) const;
+
+  // [vocabulary, hidden]; the embedding itself where the head is tied.
+  const at::Tensor& head() const { return head_.defined() ? head_ : embedding_; }
+
+  std::vector<Parameter>& parameters() { return parameters_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  void require_gradients();
+
+ private:
+  at::Tensor add_parameter(std::string name, std::vector<std::int64_t> sizes);
+  void add_layer(const LayerShape& layer, const std::string& prefix);
+  at::Tensor run_layer(std::size_t index, const at::Tensor& x, const PackedBatch& batch) const;
+  const RopeTable& rope_table(const RopeSettings& settings, std::int64_t positions) const;
+  void check_batch(const PackedBatch& batch) const;
+
+  ModelShape shape_;
+  at::Device device_;
+  at::ScalarType dtype_;
+  std::vector<Parameter> parameters_;
+  at::Tensor embedding_, final_norm_, head_;
+  std::vector<LayerWeights> layers_;
+  // Tables by settings, made when a longer one is first needed.
+  struct CachedRope {
+    RopeSettings settings;
+    RopeTable table;
+  };
+  mutable std::vector<std::unique_ptr<CachedRope>> ropes_;
+};
+
+}  // namespace antisd

@@ -1,0 +1,44 @@
+#include "model/checkpointed.h"
+
+namespace antisd {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+using LayerFunction = std::function<at::Tensor(const at::Tensor&)>;
+
+// Carries the function through the context, which holds only such objects.
+struct FunctionHolder : torch::CustomClassHolder {
+  explicit FunctionHolder(LayerFunction function) : function(std::move(function)) {}
+  LayerFunction function;
+};
+
+struct Checkpointed : torch::autograd::Function<Checkpointed> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const c10::intrusive_ptr<FunctionHolder>& holder) {
+    context->save_for_backward({x});
+    context->saved_data["function"] = c10::IValue::make_capsule(holder);
+    const at::NoGradGuard no_grad;
+    return holder->function(x);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto capsule = context->saved_data["function"].toCapsule();
+    const auto& function = static_cast<FunctionHolder&>(*capsule).function;
+    const at::Tensor x = context->get_saved_variables()[0].detach().requires_grad_(true);
+    const at::AutoGradMode with_grad(true);
+    const at::Tensor y = function(x);
+    torch::autograd::backward({y},
+                              {gradients[0]});  // also adds to the leaves that the function reads
+    return {x.grad(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor checkpointed(const LayerFunction& function, const at::Tensor& x) {
+  return Checkpointed::apply(x, c10::make_intrusive<FunctionHolder>(function));
+}
+
+}  // namespace antisd

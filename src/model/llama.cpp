@@ -1,0 +1,13 @@
+// Llama, and SmolLM2 which is one: plain pre-norm.
+#include "model/layer.h"
+#include "ops/rms_norm.h"
+
+namespace antisd {
+
+at::Tensor llama_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in) {
+  const double eps = in.shape.norm_eps;
+  const at::Tensor h = x + self_attention(rms_norm(x, w.first_norm, eps), w, QkNorm::kNone, in);
+  return h + gated_unit(rms_norm(h, w.second_norm, eps), w);
+}
+
+}  // namespace antisd

@@ -1,0 +1,57 @@
+// What config.json says about a model's maths. Whatever would change the maths and is not
+// understood is an error that names it, never a guess.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "io/json.h"
+
+namespace antisd {
+
+enum class Architecture { kQwen3, kQwen3Moe, kOlmo3, kLlama, kQwen2 };
+
+struct RopeSettings {
+  enum class Kind { kDefault, kLinear, kLlama3, kYarn };
+  Kind kind = Kind::kDefault;
+  double theta = 10'000;
+  double factor = 1;
+  double original_positions = 0;
+  double low_frequency_factor = 1, high_frequency_factor = 4;  // llama3
+  double beta_fast = 32, beta_slow = 1;                        // yarn
+  bool truncate = true;
+  double attention_factor = 1;  // multiplies cosine and sine
+  bool operator==(const RopeSettings&) const = default;
+};
+
+struct LayerShape {
+  std::int64_t window = 0;  // keys a query sees; 0: all before it
+  bool sparse = false;      // experts instead of one gated unit
+  RopeSettings rope;
+};
+
+struct ModelShape {
+  Architecture architecture = Architecture::kQwen3;
+  std::int64_t vocabulary = 0;
+  std::int64_t hidden = 0;
+  std::int64_t intermediate = 0;
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  std::int64_t max_positions = 0;
+  double norm_eps = 1e-6;
+  bool tied_head = false;
+  bool qkv_bias = false, output_bias = false, mlp_bias = false;
+  std::int64_t experts = 0, experts_per_token = 0, expert_intermediate = 0;
+  bool normalise_experts = false;
+  std::vector<LayerShape> layers;
+
+  std::int64_t parameter_count() const;
+  std::int64_t active_parameter_count() const;  // of one token: its experts alone
+};
+
+// InputError naming file and field.
+ModelShape read_model_shape(const std::filesystem::path& config_file);
+ModelShape parse_model_shape(const Json& config, const std::string& where);
+
+}  // namespace antisd

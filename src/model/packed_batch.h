@@ -1,0 +1,39 @@
+// Sequences laid end to end, without padding; positions and boundaries travel with them. Sequences
+// that begin with the same tokens share those rows: a prefix is computed once, and attention reads
+// its keys and values again for each sequence that goes on from it.
+//
+//   const PackedBatch batch = pack({{1, 2, 3, 4}, {1, 2, 9}}, at::kCPU);   // 5 rows: 1 2, 3 4, 9
+//   const at::Tensor hidden = model.hidden_states(batch);
+//   hidden[batch.rows[1][2]]                                               // after token 9 of the
+//   second sequence
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ops/attention.h"
+
+namespace antisd {
+
+struct PackedBatch {
+  at::Tensor ids;        // int64 [tokens]
+  at::Tensor positions;  // int32 [tokens], from 0 within each sequence
+  AttentionLayout layout;
+  // rows[s][i]: where token i of sequence s lies among the packed rows.
+  std::vector<std::vector<std::int64_t>> rows;
+  std::int64_t longest_sequence = 0;
+
+  std::int64_t tokens() const { return ids.size(0); }
+};
+
+struct PackOptions {
+  // The shortest common prefix worth sharing: below it the extra segment costs more than it saves.
+  std::int64_t least_shared = 16;
+  bool share = true;
+};
+
+PackedBatch pack(std::span<const std::vector<std::int32_t>> sequences, at::Device device,
+                 PackOptions options = {});
+
+}  // namespace antisd

@@ -1,0 +1,22 @@
+// Rotary positions as config.json describes them, in the spelling of transformers 4 (rope_theta,
+// rope_scaling) or 5 (rope_parameters), and the tables they make.
+#pragma once
+
+#include <string>
+
+#include "io/json.h"
+#include "model/model_shape.h"
+
+namespace antisd {
+
+struct RopeSettingsPair {
+  RopeSettings full, sliding;  // by the kind of layer; they differ for Olmo-3 alone
+};
+
+RopeSettingsPair read_rope_settings(const Json& config, const ModelShape& shape,
+                                    const std::string& where);
+
+// Angle per position of each pair of dimensions, head_dim / 2 values.
+std::vector<double> rope_frequencies(const RopeSettings& settings, std::int64_t head_dim);
+
+}  // namespace antisd

@@ -1,0 +1,30 @@
+// Causal attention of packed sequences: queries, keys and values lie end to end, no padding
+// anywhere.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace antisd {
+
+// Which rows belong together. Sequence i has the queries query_offsets[i] .. query_offsets[i + 1] -
+// 1 and the keys key_offsets[i] .. key_offsets[i + 1] - 1; the last query sees the last key, the
+// one before it the last but one. With as many keys as queries that is plain causal attention; with
+// more, the first keys are a prefix computed elsewhere, e.g. a prompt that several responses share.
+struct AttentionLayout {
+  std::vector<std::int32_t> query_offsets, key_offsets;  // on the host
+  at::Tensor device_query_offsets, device_key_offsets;   // int32, the same on the device
+  std::int64_t longest_query = 0, longest_key = 0;
+  // Row of k and v for each key, int64; undefined where keys are the queries' own rows in order.
+  at::Tensor key_rows;
+};
+
+// q: [queries, heads, head_dim]; k, v: [rows, kv_heads, head_dim]; heads a multiple of kv_heads. A
+// query sees its own key and those before it, at most `window` keys in all (0: no bound). Returns
+// [queries, heads, head_dim].
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     const AttentionLayout& layout, std::int64_t window, double scale);
+
+}  // namespace antisd

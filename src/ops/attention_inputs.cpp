@@ -1,0 +1,152 @@
+#include "ops/attention_inputs.h"
+
+#include "core/check.h"
+#include "ops/backend.h"
+#include "ops/rms_norm.h"
+#include "ops/simd.h"
+
+#ifdef ANTISD_CUDA
+#include "ops/kernels/rope.h"
+#endif
+
+namespace antisd {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+ANTISD_SIMD_CLONES void rotate_head(float* head, const float* cosine, const float* sine,
+                                    std::int64_t half, float direction) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < half; ++i) {
+    const float a = head[i], b = head[half + i], s = direction * sine[i];
+    head[i] = a * cosine[i] - b * s;
+    head[half + i] = b * cosine[i] + a * s;
+  }
+}
+
+// x: [tokens, heads, head_dim] with dense heads, rotated in place; direction -1 rotates back.
+void rotate(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine,
+            const at::Tensor& positions, int direction) {
+  const std::int64_t tokens = x.size(0), heads = x.size(1), head_dim = x.size(2);
+#ifdef ANTISD_CUDA
+  if (x.is_cuda()) {
+    launch_rope(element_type(x), x.mutable_data_ptr(), x.stride(0), cosine.const_data_ptr<float>(),
+                sine.const_data_ptr<float>(), positions.const_data_ptr<std::int32_t>(), tokens,
+                static_cast<int>(heads), static_cast<int>(head_dim), direction, current_stream(x));
+    return;
+  }
+#endif
+  const std::int64_t half = head_dim / 2;
+  at::parallel_for(0, tokens, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t token = begin; token < end; ++token) {
+      const std::int64_t row = positions.const_data_ptr<std::int32_t>()[token] * half;
+      for (std::int64_t head = 0; head < heads; ++head) {
+        rotate_head(x.data_ptr<float>() + token * x.stride(0) + head * head_dim,
+                    cosine.const_data_ptr<float>() + row, sine.const_data_ptr<float>() + row, half,
+                    static_cast<float>(direction));
+      }
+    }
+  });
+}
+
+// Rows over which a norm runs: heads of all tokens, or tokens. A projection's heads are dense
+// within a token but tokens lie a whole qkv row apart, so heads as rows need a copy unless there is
+// one head.
+at::Tensor norm_rows(const at::Tensor& x, QkNorm norm) {  // x: [tokens, heads, head_dim]
+  return norm == QkNorm::kHead ? x.reshape({-1, x.size(2)}) : x.flatten(1);
+}
+
+std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
+  static variable_list forward(AutogradContext* context, const at::Tensor& qkv,
+                               const std::optional<at::Tensor>& q_norm,
+                               const std::optional<at::Tensor>& k_norm, const at::Tensor& cosine,
+                               const at::Tensor& sine, const at::Tensor& positions,
+                               std::int64_t heads, std::int64_t kv_heads, std::int64_t head_dim,
+                               std::int64_t norm_kind, double eps) {
+    const auto norm = static_cast<QkNorm>(norm_kind);
+    const at::Tensor all = qkv.view({qkv.size(0), heads + 2 * kv_heads, head_dim});
+    std::array<at::Tensor, 2> inverse_rms;
+    const auto prepare = [&](std::int64_t first, std::int64_t count,
+                             const std::optional<at::Tensor>& weight, int index) {
+      const at::Tensor source = all.narrow(1, first, count);
+      at::Tensor result = at::empty(source.sizes(), source.options());
+      if (norm == QkNorm::kNone) {
+        result.copy_(source);
+      } else {
+        inverse_rms[index] =
+            rms_norm_forward(norm_rows(source, norm), *weight, eps, norm_rows(result, norm));
+      }
+      rotate(result, cosine, sine, positions, 1);
+      return result;
+    };
+    const at::Tensor q = prepare(0, heads, q_norm, 0);
+    const at::Tensor k = prepare(heads, kv_heads, k_norm, 1);
+    const at::Tensor v = all.narrow(1, heads + kv_heads, kv_heads).contiguous();
+    context->save_for_backward({norm == QkNorm::kNone ? at::Tensor() : qkv,
+                                q_norm.value_or(at::Tensor()), k_norm.value_or(at::Tensor()),
+                                cosine, sine, positions, inverse_rms[0], inverse_rms[1]});
+    context->saved_data["heads"] = heads;
+    context->saved_data["kv_heads"] = kv_heads;
+    context->saved_data["head_dim"] = head_dim;
+    context->saved_data["norm"] = norm_kind;
+    return {q, k, v};
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const std::int64_t heads = context->saved_data["heads"].toInt();
+    const std::int64_t kv_heads = context->saved_data["kv_heads"].toInt();
+    const std::int64_t head_dim = context->saved_data["head_dim"].toInt();
+    const auto norm = static_cast<QkNorm>(context->saved_data["norm"].toInt());
+    const std::int64_t tokens = gradients[0].size(0), width = (heads + 2 * kv_heads) * head_dim;
+    at::Tensor dqkv = at::empty({tokens, width}, gradients[0].options());
+    const at::Tensor dall = dqkv.view({tokens, heads + 2 * kv_heads, head_dim});
+    std::array<at::Tensor, 2> dweight;
+    const auto undo = [&](const at::Tensor& gradient, std::int64_t first, std::int64_t count,
+                          int index) {
+      const at::Tensor target = dall.narrow(1, first, count);
+      if (norm == QkNorm::kNone) {
+        target.copy_(gradient);
+        return rotate(target, saved[3], saved[4], saved[5], -1);
+      }
+      at::Tensor rotated = gradient.contiguous().clone();
+      rotate(rotated, saved[3], saved[4], saved[5], -1);
+      const at::Tensor source =
+          saved[0].view({tokens, heads + 2 * kv_heads, head_dim}).narrow(1, first, count);
+      const at::Tensor dx = norm == QkNorm::kHead ? at::empty_like(rotated) : target;
+      dweight[index] = rms_norm_backward(norm_rows(rotated, norm), norm_rows(source, norm),
+                                         saved[1 + index], saved[6 + index], norm_rows(dx, norm))
+                           .to(saved[1 + index].scalar_type());
+      if (norm == QkNorm::kHead) target.copy_(dx);
+    };
+    undo(gradients[0], 0, heads, 0);
+    undo(gradients[1], heads, kv_heads, 1);
+    dall.narrow(1, heads + kv_heads, kv_heads).copy_(gradients[2]);
+    variable_list result(11);
+    result[0] = dqkv;
+    result[1] = dweight[0];
+    result[2] = dweight[1];
+    return result;
+  }
+};
+
+}  // namespace
+
+std::array<at::Tensor, 3> attention_inputs(const at::Tensor& qkv, const AttentionShape& shape,
+                                           QkNorm norm, const at::Tensor& q_norm,
+                                           const at::Tensor& k_norm, double eps,
+                                           const RopeTable& rope, const at::Tensor& positions) {
+  ANTISD_CHECK(qkv.is_contiguous() && positions.scalar_type() == at::kInt);
+  ANTISD_CHECK_EQ(positions.numel(), qkv.size(0));
+  const auto parts = AttentionInputs::apply(qkv, optional(q_norm), optional(k_norm), rope.cosine,
+                                            rope.sine, positions, shape.heads, shape.kv_heads,
+                                            shape.head_dim, static_cast<std::int64_t>(norm), eps);
+  return {parts[0], parts[1], parts[2]};
+}
+
+}  // namespace antisd

@@ -1,0 +1,26 @@
+// Attention on the CPU, in blocks of queries: never more than kQueryBlock rows of scores at a time
+// for a thread, so that long sequences take memory in proportion to their length.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace antisd {
+
+// All fp32 and contiguous: q, out [queries, heads, head_dim]; k, v [keys, kv_heads, head_dim]; lse
+// [heads, queries].
+void cpu_attention_forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const std::vector<std::int32_t>& query_offsets,
+                           const std::vector<std::int32_t>& key_offsets, std::int64_t window,
+                           double scale, at::Tensor& out, at::Tensor& lse);
+
+// dq, dk, dv: zeros of the shapes of q, k, v; filled.
+void cpu_attention_backward(const at::Tensor& dout, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v, const at::Tensor& out, const at::Tensor& lse,
+                            const std::vector<std::int32_t>& query_offsets,
+                            const std::vector<std::int32_t>& key_offsets, std::int64_t window,
+                            double scale, at::Tensor& dq, at::Tensor& dk, at::Tensor& dv);
+
+}  // namespace antisd

@@ -1,0 +1,54 @@
+#include "ops/experts.h"
+
+#include "core/check.h"
+#include "ops/swiglu.h"
+
+namespace antisd {
+namespace {
+
+// y[rows of expert e] = x[rows of expert e] w[e]^T; ends: int32 [experts], one past each expert's
+// last row.
+at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Tensor& ends) {
+  if (x.is_cuda()) return at::_grouped_mm(x, w.transpose(-2, -1), ends);
+  std::vector<at::Tensor> parts;
+  std::int64_t begin = 0;
+  for (std::int64_t expert = 0; expert < w.size(0); ++expert) {
+    const std::int64_t end = ends.const_data_ptr<std::int32_t>()[expert];
+    if (end > begin)
+      parts.push_back(at::mm(x.narrow(0, begin, end - begin), w.select(0, expert).t()));
+    begin = end;
+  }
+  return parts.empty() ? at::zeros({0, w.size(1)}, x.options()) : at::cat(parts);
+}
+
+}  // namespace
+
+at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
+                   std::int64_t experts_per_token, bool normalise) {
+  const std::int64_t tokens = x.size(0), hidden = x.size(1), k = experts_per_token;
+  ANTISD_CHECK_LE(k, weights.router.size(0));
+  const at::Tensor probabilities = at::linear(x, weights.router).softmax(-1, at::kFloat);
+  auto [chosen, expert] = probabilities.topk(k, -1);  // [tokens, k]
+  if (normalise) chosen = chosen / chosen.sum(-1, /*keepdim=*/true);
+
+  // (token, choice) pairs sorted by expert; stable, so that an expert sees its tokens in order.
+  const at::Tensor pairs = expert.flatten();
+  const at::Tensor order =
+      std::get<1>(pairs.sort(/*stable=*/true, /*dim=*/0, /*descending=*/false));
+  const at::Tensor ends = at::searchsorted(pairs.index_select(0, order),
+                                           at::arange(weights.router.size(0), pairs.options()),
+                                           /*out_int32=*/true, /*right=*/true);
+  const at::Tensor sorted = x.unsqueeze(1)
+                                .expand({tokens, k, hidden})
+                                .reshape({tokens * k, hidden})
+                                .index_select(0, order);
+  const at::Tensor units = swiglu(grouped_linear(sorted, weights.gate_up, ends));
+  const at::Tensor products = grouped_linear(units, weights.down, ends);
+
+  const at::Tensor back =
+      at::empty_like(order).scatter_(0, order, at::arange(tokens * k, order.options()));
+  const at::Tensor by_token = products.index_select(0, back).view({tokens, k, hidden});
+  return (by_token * chosen.to(x.scalar_type()).unsqueeze(-1)).sum(1);
+}
+
+}  // namespace antisd

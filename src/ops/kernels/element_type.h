@@ -1,0 +1,8 @@
+// The precisions that kernels take activations in; statistics and accumulation are always fp32.
+#pragma once
+
+namespace antisd {
+
+enum class ElementType { kFloat32, kBFloat16 };
+
+}  // namespace antisd

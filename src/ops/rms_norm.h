@@ -1,0 +1,19 @@
+// y = x / sqrt(mean(x^2) + eps) * weight over the last dimension, with its gradient.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace antisd {
+
+// x: [..., width], weight: [width]. fp32 or bf16; the statistics are fp32.
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
+
+// The pieces, for ops that contain a norm. x may be a strided view [rows, width] whose last
+// dimension is dense. Writes y (same shape, may be strided) and returns inverse_rms, fp32 [rows].
+at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, double eps,
+                            const at::Tensor& y);
+// Writes dx and returns dweight, fp32 [width].
+at::Tensor rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                             const at::Tensor& inverse_rms, const at::Tensor& dx);
+
+}  // namespace antisd

@@ -1,0 +1,11 @@
+// silu(gate) * up, the gated unit of every model here, with its gradient.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace antisd {
+
+// gate_up: [rows, 2 * width], gate first. Returns [rows, width]. The backward pass recomputes silu.
+at::Tensor swiglu(const at::Tensor& gate_up);
+
+}  // namespace antisd
