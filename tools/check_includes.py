@@ -22,7 +22,7 @@ def read_layers():
         uses = re.search(r"USES ([^\n]*?)(?: LINKS|$)", rest)
         named = [word for word in (uses.group(1).split() if uses else []) if not word.startswith("$")]
         if "${tensor_layers}" in rest:
-            named.append("ops")
+            named += re.search(r"set\(tensor_layers ([^)]+)\)", text).group(1).split()
         for used in named:
             if used not in layers:
                 sys.exit(f"src/CMakeLists.txt: layer {name} uses {used}, which is not below it")
