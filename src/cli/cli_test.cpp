@@ -159,6 +159,48 @@ TEST_F(Cli, ShowsChecksAndConvertsData) {
   EXPECT_EQ(run("data show no/such.jsonl").status, 2);
 }
 
+TEST_F(Cli, GradesAnswersProgramsAndSearches) {
+  const Outcome math = run("grade math",
+                           "{\"id\":1,\"answer\":0.5,\"response\":\"so \\\\boxed{\\\\frac12}\"}\n"
+                           "{\"answer\":\"7\",\"response\":\"no idea\"}\n");
+  EXPECT_EQ(math.status, 0) << math.err;
+  EXPECT_THAT(math.out, StartsWith("{\"id\":1,\"correct\":true,\"extracted\":\"\\\\frac12\""));
+  EXPECT_THAT(math.out, HasSubstr("{\"correct\":false,\"extracted\":\"\""));
+  EXPECT_THAT(run("grade math --raw", R"({"answer":"2\\sqrt{2}","response":"$\\sqrt 8$"})").out,
+              HasSubstr("\"correct\":true"));
+
+  const Json program = {
+      {"response", "```python\ndef f(x): return x * x\n```"},
+      {"tests", {{"kind", "asserts"}, {"code", "assert f(2) == 4\nassert f(3) == 8"}}}};
+  const Outcome code = run("grade code", to_json_line(program));
+  ASSERT_EQ(code.status, 0) << code.err;
+  const Json verdict = Json::parse(code.out);
+  EXPECT_EQ(verdict["correct"], false);
+  EXPECT_EQ(verdict["passed"], 1);
+  EXPECT_EQ(verdict["total"], 2);
+
+  EXPECT_THAT(
+      run("grade countdown",
+          R"({"problem":"Numbers 2 3 4 target 20","response":"Let 2 + 3 = 5 ; 5 * 4 = 20 holds So boxed 20"})")
+          .out,
+      HasSubstr("\"correct\":true"));
+  // Rows are graded several at a time and come out in order; a bad one stops the rest.
+  std::string rows;
+  for (int i = 0; i < 200; ++i)
+    rows += fmt::format("{{\"id\":{},\"answer\":{},\"response\":\"\\\\boxed{{100}}\"}}\n", i, i);
+  const Outcome many = run("grade math --threads 4", rows + "{\"answer\":1}\n" + rows);
+  EXPECT_EQ(many.status, 2);
+  EXPECT_THAT(many.err, HasSubstr("standard input:201: the row has no 'response'"));
+  std::istringstream lines(many.out);
+  int number = 0;
+  for (std::string line; std::getline(lines, line); ++number) {
+    const Json row = Json::parse(line);
+    EXPECT_EQ(row["id"], number);
+    EXPECT_EQ(row["correct"], number == 100);
+  }
+  EXPECT_EQ(number, 200);
+}
+
 TEST_F(Cli, SaysWhatItIs) {
   EXPECT_THAT(run("version").out, AllOf(StartsWith("antisd "), HasSubstr("revision: ")));
   const Outcome doctor = run("doctor");
