@@ -231,19 +231,20 @@ def free_names(table):
     return used - {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
 
 
-def program_names(code, tree, peer):
-    """The names the test code takes from the program. A program's `set`, `all` or `len` would judge itself, so a
-    built-in name is the program's only where the tests use nothing else of it (MBPP asks for a function `sum`)."""
+def askable_names(code, tree):
+    """The names of the test code that could be the program's, and those of them that it calls."""
     free = free_names(symtable.symtable(code, "tests", "exec"))
     attribute_bases = {n.value.id for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     free -= {name for name in (*MODULES, "np") if name in attribute_bases and name not in called}
     free -= NODE_HELPERS.keys()
+    return free, called & free
+
+
+def program_names(free, called, defined):
+    """The names the test code takes from the program. A program's `set`, `all` or `len` would judge itself, so a
+    built-in name is the program's only where the tests use nothing else of it (MBPP asks for a function `sum`)."""
     judges = {name for name in free if hasattr(builtins, name) or name in FAMILIAR}
-    try:
-        defined = set(peer.ask("defined", sorted(free))[0])
-    except Exception:  # it is gone; every use of a name will say so
-        defined = set()
     shadowing = judges & defined & called
     if not ((free - judges) & defined) and len(shadowing) == 1:
         judges -= shadowing
@@ -284,13 +285,14 @@ def run_tests(job, peer, results):
         if check is None:
             return results.line('x "the tests have no function check"')
         tree.body = [node for node in tree.body if not calls_check(node)]
-    failure = None
+    free, called = askable_names(job["code"], tree)
+    failure, defined = None, set()
     try:
-        peer.ask("load")
+        defined = set(peer.ask("load", sorted(free))[0])
     except Exception as error:
         failure = error
         peer.ask = failing(error)
-    wanted = program_names(job["code"], tree, peer)
+    wanted = program_names(free, called, defined)
     names = Names(peer, wanted)
     loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     Rewriter(not catches_assertions(tree), job["code"].split("\n")).visit(tree)
