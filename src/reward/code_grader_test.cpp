@@ -46,6 +46,7 @@ TEST(CodeGrader, CountsTopLevelAsserts) {
   EXPECT_EQ(grade.correct, false);
   EXPECT_EQ(tally(grade), (Tally{2, 3}));
   EXPECT_EQ(grade.tests[1]["passed"], false);
+  EXPECT_EQ(grade.tests[1]["reason"], "failed: assert f(2) == 4");
   EXPECT_EQ(grade.tests.size(), 3u);
 }
 

@@ -60,6 +60,11 @@ class Program(Peer):
         return value
 
 
+def serve_load(program, names):
+    program.load()
+    return [[name for name in names if name in program.main.__dict__]]
+
+
 def serve_name(program, name):
     if name not in program.main.__dict__:
         return ["absent"]
@@ -67,10 +72,9 @@ def serve_name(program, name):
 
 
 OPS.update(
-    load=lambda program: [program.load()],
+    load=serve_load,
     entry=lambda program, path: [program.encode(program.entry(path))],
     name=serve_name,
-    defined=lambda program, names: [[name for name in names if name in program.main.__dict__]],
 )
 
 

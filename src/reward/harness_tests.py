@@ -36,7 +36,7 @@ class Results:
     def failed(self, error):
         self.count += 1
         try:
-            text = str(error) if not isinstance(error, AssertionError) else "assertion failed: " + str(error)
+            text = str(error) if not isinstance(error, AssertionError) else "failed: " + str(error)
             if not isinstance(error, (AssertionError, Gone, RemoteError)):
                 text = type(error).__name__ + ": " + text
         except Exception:
@@ -98,11 +98,13 @@ def wrap(helper, statement):
 class Rewriter(ast.NodeTransformer):
     """Turns asserts into counted tests that do not end the run."""
 
-    def __init__(self, soft):
-        self.soft, self.in_try = soft, 0
+    def __init__(self, soft, lines):
+        self.soft, self.lines, self.in_try = soft, lines, 0
 
     def visit_Assert(self, node):
         self.generic_visit(node)
+        if not isinstance(node.msg, ast.Constant):  # one that formats a huge result would cost more than the test
+            node.msg = ast.Constant(self.lines[node.lineno - 1].strip()[:200])
         return wrap("__test__", node) if self.soft and not self.in_try else self.counted(node)
 
     def counted(self, node):
@@ -229,19 +231,20 @@ def free_names(table):
     return used - {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
 
 
-def program_names(code, tree, peer):
-    """The names the test code takes from the program. A program's `set`, `all` or `len` would judge itself, so a
-    built-in name is the program's only where the tests use nothing else of it (MBPP asks for a function `sum`)."""
+def askable_names(code, tree):
+    """The names of the test code that could be the program's, and those of them that it calls."""
     free = free_names(symtable.symtable(code, "tests", "exec"))
     attribute_bases = {n.value.id for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     free -= {name for name in (*MODULES, "np") if name in attribute_bases and name not in called}
     free -= NODE_HELPERS.keys()
+    return free, called & free
+
+
+def program_names(free, called, defined):
+    """The names the test code takes from the program. A program's `set`, `all` or `len` would judge itself, so a
+    built-in name is the program's only where the tests use nothing else of it (MBPP asks for a function `sum`)."""
     judges = {name for name in free if hasattr(builtins, name) or name in FAMILIAR}
-    try:
-        defined = set(peer.ask("defined", sorted(free))[0])
-    except Exception:  # it is gone; every use of a name will say so
-        defined = set()
     shadowing = judges & defined & called
     if not ((free - judges) & defined) and len(shadowing) == 1:
         judges -= shadowing
@@ -282,16 +285,17 @@ def run_tests(job, peer, results):
         if check is None:
             return results.line('x "the tests have no function check"')
         tree.body = [node for node in tree.body if not calls_check(node)]
-    failure = None
+    free, called = askable_names(job["code"], tree)
+    failure, defined = None, set()
     try:
-        peer.ask("load")
+        defined = set(peer.ask("load", sorted(free))[0])
     except Exception as error:
         failure = error
         peer.ask = failing(error)
-    wanted = program_names(job["code"], tree, peer)
+    wanted = program_names(free, called, defined)
     names = Names(peer, wanted)
     loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    Rewriter(soft=not catches_assertions(tree)).visit(tree)
+    Rewriter(not catches_assertions(tree), job["code"].split("\n")).visit(tree)
     if check is not None:
         check.body = guard(check.body)
     else:

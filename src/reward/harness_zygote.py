@@ -120,7 +120,8 @@ class Zygote:
         self.control.send(json.dumps(message).encode())
 
     def spawn(self, role, descriptors, action):
-        """A confined child, in a process namespace of its own, that runs action(*descriptors) and ends."""
+        """Forks a child that confines itself in a process namespace of its own, runs action(*descriptors) and ends.
+        It says on the pipe, which is returned with its number, when it is confined."""
         isolated = self.config["confine"] == "namespaces"
         ready, announce = os.pipe()
         if isolated:
@@ -131,14 +132,22 @@ class Zygote:
         if isolated:
             check(libc.setns(self.own_namespace, CLONE_NEWPID), "setns")
         os.close(announce)
-        said = b"".join(iter(lambda: os.read(ready, 4096), b""))
-        os.close(ready)
         handle = os.pidfd_open(pid)
         self.children[handle] = pid
         self.poll.register(handle, select.POLLIN)
-        if said != b"ready":
-            raise OSError(said.decode(errors="replace") or "the process ended while it was set up")
-        return pid
+        return pid, ready
+
+    def confined(self, started):
+        """Waits until all of them are confined; the numbers of the processes."""
+        problem = ""
+        for _, ready in started:
+            said = b"".join(iter(lambda: os.read(ready, 4096), b""))
+            os.close(ready)
+            if said != b"ready":
+                problem = said.decode(errors="replace") or "the process ended while it was set up"
+        if problem:
+            raise OSError(problem)
+        return [pid for pid, _ in started]
 
     def child(self, role, descriptors, announce, action):
         status = 70
@@ -176,7 +185,7 @@ class Zygote:
         with ours, theirs:
             first = self.spawn("program", [source, theirs.fileno()], program)
             second = self.spawn("tests", [tests, results, ours.fileno()], judge)
-        return [first, second]
+        return self.confined([first, second])
 
     def start_main(self, source, standard_in, standard_out, standard_error):
         def main(source, *streams):
@@ -186,7 +195,7 @@ class Zygote:
             random.seed(0)
             return run_main(read_all(source), self.names)
 
-        return [self.spawn("program", [source, standard_in, standard_out, standard_error], main)]
+        return self.confined([self.spawn("program", [source, standard_in, standard_out, standard_error], main)])
 
     def obey(self):
         data, descriptors, _, _ = socket.recv_fds(self.control, 4096, 8)
