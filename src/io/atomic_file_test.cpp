@@ -112,8 +112,8 @@ TEST(AtomicFile, SaysWhyItCannotWrite) {
 TEST(AtomicFile, SaysThatPermissionIsDenied) {
   TemporaryFolder folder;
   using std::filesystem::perms;
-  std::filesystem::permissions(folder.path(), perms::owner_read | perms::owner_exec | perms::others_read |
-                                                  perms::others_exec);
+  std::filesystem::permissions(folder.path(), perms::owner_read | perms::owner_exec |
+                                                  perms::others_read | perms::others_exec);
   // Permissions do not bind root, so root looks with another user's eyes meanwhile.
   const bool is_root = ::geteuid() == 0;
   constexpr uid_t kNobody = 65534;

@@ -20,8 +20,8 @@ inline constexpr int kMaxOrderedKeys = 10'000;  // per object
 Json parse_json(std::string_view text, const std::string& where);
 SortedJson parse_sorted_json(std::string_view text, const std::string& where);
 
-// One line of JSON in UTF-8 without a line end of any kind, Unicode's included; ill-formed bytes in strings
-// become U+FFFD.
+// One line of JSON in UTF-8 without a line end of any kind, Unicode's included; ill-formed bytes in
+// strings become U+FFFD.
 std::string to_json_line(const Json& value);
 
 }  // namespace antisd
