@@ -10,7 +10,7 @@ BUILD := $(if $(filter 1,$(CUDA)),build/cuda,build)
 all: build
 
 setup:
-	@setup/run
+	@setup/run $(if $(filter 1,$(CUDA)),--cuda)
 
 # Python packages for the scripts under tools/ that record fixtures and measure peers.
 references:
