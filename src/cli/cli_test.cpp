@@ -159,6 +159,27 @@ TEST_F(Cli, ShowsChecksAndConvertsData) {
   EXPECT_EQ(run("data show no/such.jsonl").status, 2);
 }
 
+#ifdef ANTISD_TORCH
+TEST_F(Cli, ScoresIds) {
+  const std::string model = testing::fixture("model/llama_mha_tied").string();
+  const Outcome scored =
+      run("score " + model, R"({"id":"a","prompt_ids":[1,2,3],"response_ids":[4,5]})");
+  ASSERT_EQ(scored.status, 0) << scored.err;
+  const Json row = Json::parse(scored.out);
+  EXPECT_EQ(row["id"], "a");
+  EXPECT_EQ(row["logp"].size(), 2u);
+  EXPECT_LT(row["logp"][0], 0.0);
+  EXPECT_GT(row["entropy"][1], 0.0);
+  const Outcome outside = run("score " + model, R"({"prompt_ids":[1],"response_ids":[4000]})");
+  EXPECT_EQ(outside.status, 2);
+  EXPECT_THAT(outside.err, HasSubstr("standard input:1: the response holds id 4000"));
+  EXPECT_THAT(run("score " + model, R"({"prompt":"a","response":"b"})").err,
+              HasSubstr("tokenizer"));
+  EXPECT_EQ(run("score --device cuda:7 " + model).status, 2);
+  EXPECT_EQ(run("score no/such/model").status, 2);
+}
+#endif
+
 TEST_F(Cli, GradesAnswersProgramsAndSearches) {
   const Outcome math = run("grade math",
                            "{\"id\":1,\"answer\":0.5,\"response\":\"so \\\\boxed{\\\\frac12}\"}\n"

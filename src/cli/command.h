@@ -22,6 +22,7 @@ const std::vector<Command>& all_commands();
 std::function<int()> add_tokenize(CLI::App& app);
 std::function<int()> add_detokenize(CLI::App& app);
 std::function<int()> add_render(CLI::App& app);
+std::function<int()> add_score(CLI::App& app);  // where the binary was built with torch
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_config(CLI::App& app);

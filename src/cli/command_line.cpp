@@ -15,6 +15,9 @@ const std::vector<Command>& all_commands() {
       {"tokenize", "text -> token ids, as Hugging Face's tokenizers give them", add_tokenize},
       {"detokenize", "token ids -> text", add_detokenize},
       {"render", "chat messages -> the prompt that a model's template makes of them", add_render},
+#ifdef ANTISD_TORCH
+      {"score", "log-probability and entropy of every token of given responses", add_score},
+#endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
       {"config", "print the configuration: defaults, or a file with its overrides resolved",

@@ -5,6 +5,7 @@
 #include <deque>
 #include <future>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -196,6 +197,24 @@ const std::string& required_string(const Json& row, const std::string& name) {
                      {.remedy = "give a string"});
   }
   return field.get_ref<const std::string&>();
+}
+
+std::vector<std::int32_t> ids_of(const Json& row, const std::string& name) {
+  const Json& field = required_field(row, name);
+  if (!field.is_array()) {
+    throw InputError(fmt::format("'{}' is {}", name, field.type_name()),
+                     {.remedy = "give a list of integers"});
+  }
+  std::vector<std::int32_t> ids;
+  ids.reserve(field.size());
+  for (const Json& id : field) {
+    if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<std::int32_t>::max()) {
+      throw InputError(fmt::format("'{}' holds {} at position {}", name, id.dump(), ids.size()),
+                       {.remedy = "ids are integers from 0 up"});
+    }
+    ids.push_back(id.get<std::int32_t>());
+  }
+  return ids;
 }
 
 }  // namespace antisd

@@ -1,8 +1,10 @@
 // The small tools' common shape: a stream of JSON rows in, one row out for each, in the same order.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -28,5 +30,6 @@ int run_rows(const RowStreamOptions& options, const std::function<Json(const Jso
 // Fields of a row, with errors that name the field and what is wrong with it.
 const Json& required_field(const Json& row, const std::string& name);
 const std::string& required_string(const Json& row, const std::string& name);
+std::vector<std::int32_t> ids_of(const Json& row, const std::string& name);  // token ids, from 0 up
 
 }  // namespace antisd

@@ -1,5 +1,4 @@
 // `tokenize` and `detokenize`.
-#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
@@ -17,24 +16,6 @@ struct TokenizeOptions {
   bool special_tokens = false;  // add them, or leave them out
   RowStreamOptions rows;
 };
-
-std::vector<TokenId> ids_of(const Json& row) {
-  const Json& field = required_field(row, "ids");
-  if (!field.is_array()) {
-    throw InputError(fmt::format("'ids' is {}", field.type_name()),
-                     {.remedy = "give a list of integers"});
-  }
-  std::vector<TokenId> ids;
-  ids.reserve(field.size());
-  for (const Json& id : field) {
-    if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<TokenId>::max()) {
-      throw InputError(fmt::format("'ids' holds {} at position {}", id.dump(), ids.size()),
-                       {.remedy = "ids are integers from 0 up"});
-    }
-    ids.push_back(id.get<TokenId>());
-  }
-  return ids;
-}
 
 }  // namespace
 
@@ -63,7 +44,7 @@ std::function<int()> add_detokenize(CLI::App& app) {
   return [options] {
     const Tokenizer tokenizer = Tokenizer::load(options->model);
     return run_rows(options->rows, [&](const Json& row) -> Json {
-      return {{"text", tokenizer.decode(ids_of(row), options->special_tokens)}};
+      return {{"text", tokenizer.decode(ids_of(row, "ids"), options->special_tokens)}};
     });
   };
 }
