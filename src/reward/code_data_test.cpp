@@ -30,7 +30,7 @@ std::vector<Json> read_rows(const std::filesystem::path& path) {
 std::vector<std::string> ids_where(const std::vector<Case>& cases,
                                    const std::function<std::string(const Case&)>& program,
                                    const std::function<bool(const CodeGrade&)>& wrong,
-                                   double timeout_s = 120) {
+                                   double timeout_s = 240) {
   CodeGrader grader({.timeout_s = timeout_s, .cpu_s = 60, .workers = 2});
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;

@@ -175,6 +175,7 @@ class Zygote:
             serve_program(socket.socket(fileno=channel), read_all(source), self.names)
 
         def judge(tests, results, channel):
+            gc.disable()  # short-lived; collections over millions of results would cost more than they free
             job = json.loads(read_all(tests))
             results = Results(results)
             try:
