@@ -70,7 +70,7 @@ TEST(Score, SharedPrefixesAndBatchSizesChangeNothing) {
   std::vector<ScoreRequest> requests;
   for (int r = 0; r < 12; ++r) {
     ScoreRequest request;
-    for (int i = 0; i < 24; ++i)
+    for (int i = 0; i < 17; ++i)
       request.prompt_ids.push_back((7 * i) % 40);
     if (r % 3 == 1) request.prompt_ids.push_back(3);
     for (int i = 0; i <= r; ++i)
