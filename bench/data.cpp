@@ -1,6 +1,10 @@
 #include "bench/data.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
+
+#include <fmt/format.h>
 
 #include "core/error.h"
 #include "data/prompt_set.h"

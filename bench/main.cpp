@@ -12,6 +12,10 @@
 #include "bench/tokenize.h"
 #include "core/error.h"
 
+#ifdef ANTISD_TORCH
+#include "bench/update.h"
+#endif
+
 namespace {
 
 struct Benchmark {
@@ -26,6 +30,9 @@ constexpr Benchmark kBenchmarks[] = {
     {"grade", "math grades a second over answers in model-like sentences",
      antisd::bench::run_grade},
     {"grade_code", "programs a second in the sandbox", antisd::bench::run_grade_code},
+#ifdef ANTISD_TORCH
+    {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
+#endif
     {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},
 };
 

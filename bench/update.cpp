@@ -1,0 +1,167 @@
+#ifdef ANTISD_TORCH
+
+#include "bench/update.h"
+
+#include <chrono>
+#include <map>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "bench/shapes.h"
+#include "model/weights.h"
+#include "ops/device.h"
+#include "ops/token_scores.h"
+
+namespace antisd::bench {
+namespace {
+
+constexpr double kPeakFlops = 989e12;  // dense bf16 of an H200, by its data sheet
+
+struct UpdateOptions {
+  std::string shape = "tiny";
+  std::string device = "cpu";
+  int sequences = 8, length = 2048, repeats = 5;
+  bool checkpoint = false;
+};
+
+// AdamW with fp32 masters beside the compute copy.
+class Optimizer {
+ public:
+  explicit Optimizer(CausalLm& model) : model_(model) {
+    for (Parameter& parameter : model.parameters()) {
+      masters_.push_back(
+          parameter.value.detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true));
+      first_.push_back(at::zeros_like(masters_.back()));
+      second_.push_back(at::zeros_like(masters_.back()));
+      steps_.push_back(at::zeros({}, masters_.back().options()));
+    }
+  }
+
+  void step() {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> gradients;
+    for (std::size_t i = 0; i < masters_.size(); ++i) {
+      gradients.push_back(model_.parameters()[i].value.grad().to(at::kFloat));
+      model_.parameters()[i].value.mutable_grad().reset();
+    }
+    at::_foreach_add_(steps_, 1);
+    at::_fused_adamw_(masters_, gradients, first_, second_, {}, steps_, /*lr=*/1e-6, /*beta1=*/0.9,
+                      /*beta2=*/0.999,
+                      /*weight_decay=*/0.01, /*eps=*/1e-8, /*amsgrad=*/false, /*maximize=*/false);
+    for (std::size_t i = 0; i < masters_.size(); ++i)
+      model_.parameters()[i].value.detach().copy_(masters_[i]);
+  }
+
+ private:
+  CausalLm& model_;
+  std::vector<at::Tensor> masters_, first_, second_, steps_;
+};
+
+class Clock {
+ public:
+  explicit Clock(at::Device device) : probe_(at::zeros({1}, device)) { lap(); }
+
+  // Seconds since the last lap; waits for the device by reading a number from it.
+  double lap() {
+    if (probe_.is_cuda()) probe_.item<float>();
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  at::Tensor probe_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace
+
+int run_update(const std::vector<std::string>& arguments) {
+  UpdateOptions options;
+  CLI::App app("time of one update", "antisd-bench update");
+  app.add_option("--shape", options.shape)->capture_default_str();
+  app.add_option("--device", options.device)
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--sequences", options.sequences)
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--length", options.length)->capture_default_str()->check(CLI::Range(2, 1 << 20));
+  app.add_option("--repeats", options.repeats)->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_flag("--checkpoint", options.checkpoint, "compute each layer anew in the backward pass");
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+
+  const at::Device device(options.device);
+  CausalLm model(named_shape(options.shape), device, compute_dtype(device));
+  {
+    const at::NoGradGuard no_grad;
+    for (Parameter& parameter : model.parameters()) {
+      if (parameter.name.ends_with("norm")) {
+        parameter.value.fill_(1);
+      } else {
+        parameter.value.normal_(0, 0.02);
+      }
+    }
+  }
+  model.require_gradients();
+  Optimizer optimizer(model);
+  std::vector<std::vector<std::int32_t>> sequences(options.sequences);
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    for (int i = 0; i < options.length; ++i) {
+      sequences[s].push_back(
+          static_cast<std::int32_t>((s * 7919 + i * 104'729) % model.shape().vocabulary));
+    }
+  }
+  const PackedBatch batch = pack(sequences, device, {.share = false});
+  const at::Tensor targets = batch.ids.roll(-1).to(at::kInt);
+
+  std::map<std::string, double> best;
+  const auto keep = [&](const char* part, double seconds) {
+    const auto [entry, is_new] = best.try_emplace(part, seconds);
+    if (!is_new) entry->second = std::min(entry->second, seconds);
+  };
+  for (int i = 0; i <= options.repeats; ++i) {  // the first one warms up
+    Clock clock(device);
+    const at::Tensor hidden = model.hidden_states(batch, options.checkpoint);
+    const double layers = clock.lap();
+    const auto scores = token_scores(hidden, model.head(), targets, 1.0, model.shape().vocabulary);
+    const double head = clock.lap();
+    torch::autograd::backward({-scores.logp.mean()}, {});
+    const double backward = clock.lap();
+    optimizer.step();
+    const double adamw = clock.lap();
+    if (i == 0) continue;
+    keep("layers forward", layers);
+    keep("head forward", head);
+    keep("backward", backward);
+    keep("AdamW", adamw);
+    keep("whole step", layers + head + backward + adamw);
+  }
+  const double tokens = static_cast<double>(options.sequences) * options.length;
+  const double flops = 6.0 * static_cast<double>(model.shape().active_parameter_count()) * tokens;
+  fmt::print("{}: {:.0f} M parameters, {} x {} tokens, {}{}\n", options.shape,
+             static_cast<double>(model.shape().parameter_count()) / 1e6, options.sequences,
+             options.length, options.device, options.checkpoint ? ", layers computed anew" : "");
+  for (const auto& [part, seconds] : best)
+    fmt::print("  {:<16} {:9.2f} ms\n", part, seconds * 1e3);
+  fmt::print("  {:.0f} tokens/s, {:.1f} TFLOP/s", tokens / best["whole step"],
+             flops / best["whole step"] / 1e12);
+  if (device.is_cuda())
+    fmt::print(", {:.1f} % of 989", 100 * flops / best["whole step"] / kPeakFlops);
+  fmt::print("\n");
+  return 0;
+}
+
+}  // namespace antisd::bench
+
+#endif
