@@ -5,15 +5,6 @@
 
 namespace antisd::math {
 
-struct Parser::Nesting {
-  explicit Nesting(Parser& parser) : parser(parser) {
-    parser.budget_.spend();
-    if (++parser.depth_ > 6 * kMaxDepth) throw BudgetExceeded("the answer is nested too deeply");
-  }
-  ~Nesting() { --parser.depth_; }
-  Parser& parser;
-};
-
 const Token& Parser::peek(std::size_t ahead) const {
   return tokens_[std::min(position_ + ahead, tokens_.size() - 1)];
 }

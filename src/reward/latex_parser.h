@@ -32,7 +32,18 @@ class Parser {
   Expression parse_answer();
 
  private:
-  struct Nesting;
+  // One level of recursion while it lives.
+  struct Nesting {
+    explicit Nesting(Parser& parser) : parser(parser) {
+      parser.budget_.spend();
+      if (++parser.depth_ > 6 * kMaxDepth) {
+        --parser.depth_;
+        throw BudgetExceeded("the answer is nested too deeply");
+      }
+    }
+    ~Nesting() { --parser.depth_; }
+    Parser& parser;
+  };
   struct Scripts {
     Expression lower = nullptr, upper = nullptr;
   };

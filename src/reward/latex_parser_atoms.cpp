@@ -255,7 +255,7 @@ Expression Parser::parse_bars() {
 }
 
 Expression Parser::parse_brackets() {
-  if (++depth_ > 6 * kMaxDepth) throw BudgetExceeded("the answer is nested too deeply");
+  const Nesting nesting(*this);
   const int bars = std::exchange(bars_, 0), rows = std::exchange(rows_, 0);
   Expression result = nullptr;
   if (at(TokenKind::kOpen, "{")) {
@@ -281,7 +281,6 @@ Expression Parser::parse_brackets() {
       result = arena_.tuple(std::move(items), open, close);
   }
   bars_ = bars, rows_ = rows;
-  --depth_;
   return result;
 }
 

@@ -33,6 +33,7 @@ Expression Parser::parse_command() {
 
 // One braced group, bracket or atom.
 Expression Parser::parse_argument() {
+  const Nesting nesting(*this);
   return at(TokenKind::kOpen) ? parse_brackets() : parse_atom();
 }
 
