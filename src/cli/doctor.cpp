@@ -15,6 +15,7 @@
 #include "core/thread_pool.h"
 #include "io/parquet_library.h"
 #include "reward/sandbox.h"
+#include "reward/sandbox_python.h"
 
 #ifdef ANTISD_TORCH
 #include "ops/device.h"
@@ -94,12 +95,17 @@ Finding examine_parquet() {
 }
 
 Finding examine_interpreter() {
-  const std::string python = find_program("python3");
-  if (python.empty()) {
-    return {"python3", false, "not found",
+  try {
+    const Interpreter python = find_interpreter("");
+    return {"python3", true,
+            fmt::format(
+                "{} {}{} (runs graded code)", python.executable.string(), python.version,
+                python.numpy ? " with numpy" : " without numpy, which most code benchmarks import"),
+            ""};
+  } catch (const Error& error) {
+    return {"python3", false, error.problem(),
             "code rewards need it: apt-get install python3 python3-numpy"};
   }
-  return {"python3", true, python + " (runs graded code)", ""};
 }
 
 std::vector<Finding> examine_sandbox() {

@@ -123,15 +123,15 @@ at::Tensor CausalLm::run_layer(std::size_t index, const at::Tensor& x,
 at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) const {
   check_batch(batch);
   at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
+  const bool recompute = checkpoint && at::GradMode::is_enabled();
+  // One copy of the batch lives on until the backward pass, for all layers.
+  const auto kept = recompute ? std::make_shared<const PackedBatch>(batch) : nullptr;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    const auto layer = [this, i, &batch](const at::Tensor& input) {
-      return run_layer(i, input, batch);
-    };
-    x = checkpoint && at::GradMode::is_enabled()
+    x = recompute
             ? checkpointed(
-                  [this, i, batch](const at::Tensor& input) { return run_layer(i, input, batch); },
+                  [this, i, kept](const at::Tensor& input) { return run_layer(i, input, *kept); },
                   x)
-            : layer(x);
+            : run_layer(i, x, batch);
   }
   return rms_norm(x, final_norm_, shape_.norm_eps);
 }

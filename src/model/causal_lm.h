@@ -6,8 +6,7 @@
 //   const auto scores = token_scores(hidden, model.head(), ...);
 #pragma once
 
-#include <map>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,12 +1,11 @@
 // Programs that try to score without solving the problem (testdata/reward/cheating). The task is
 // f(x) = 2 x and none of them computes it, unless it manages to read the tests.
-#include <fstream>
-#include <sstream>
 
 #include <gmock/gmock.h>
 
-#include "core/testing.h"
+#include "io/atomic_file.h"
 #include "reward/code_grader.h"
+#include "reward/testing.h"
 
 namespace antisd {
 namespace {
@@ -14,20 +13,6 @@ namespace {
 CodeGrader& grader() {
   static CodeGrader grader({.timeout_s = 20, .processes = 8, .workers = 1});
   return grader;
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::fixture(folder)))
-    names.push_back(entry.path().stem());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 constexpr const char* kHonest = "def f(x): return 2 * x";
@@ -71,7 +56,7 @@ def check(candidate):
 class Cheating : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Cheating, ScoresNothing) {
-  const std::string program = text_of(testing::fixture("reward/cheating/" + GetParam() + ".py"));
+  const std::string program = read_file(testing::fixture("reward/cheating/" + GetParam() + ".py"));
   for (const Json& tests : {Json{{"kind", "asserts"}, {"code", kAsserts}},
                             Json{{"kind", "functional"}, {"code", kCheck}, {"entry_point", "f"}}}) {
     const CodeGrade grade = grader().grade_program(program, tests);
@@ -83,7 +68,8 @@ TEST_P(Cheating, ScoresNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Cheating, ::testing::ValuesIn(names_in("reward/cheating")),
+INSTANTIATE_TEST_SUITE_P(Programs, Cheating,
+                         ::testing::ValuesIn(testing::fixture_names("reward/cheating")),
                          [](const auto& info) { return info.param; });
 
 TEST(CheatingTests, PassForAnHonestProgram) {

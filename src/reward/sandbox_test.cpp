@@ -11,27 +11,14 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include "core/testing.h"
+#include "io/atomic_file.h"
 #include "reward/code_grader.h"
+#include "reward/testing.h"
 
 namespace antisd {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::fixture(folder)))
-    names.push_back(entry.path().stem());
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 CodeGrader& grader() {
   static CodeGrader grader(
@@ -65,7 +52,7 @@ class Attack : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Attack, IsHeld) {
   const std::string program =
-      attempt_of(text_of(testing::fixture("reward/attack/" + GetParam() + ".py")));
+      attempt_of(read_file(testing::fixture("reward/attack/" + GetParam() + ".py")));
   for (CodeGrader* one : {&grader(), &forking_grader()}) {
     const CodeGrade grade = run(*one, program);
     EXPECT_EQ(grade.correct, true) << grade.reason;
@@ -79,18 +66,19 @@ TEST_P(AttackWithoutNamespaces, IsHeld) {
   if (probe_sandbox().landlock_abi < 1) GTEST_SKIP() << "needs Landlock";
   const CodeGrade grade =
       run(reduced_grader(),
-          attempt_of(text_of(testing::fixture("reward/attack/" + GetParam() + ".py"))));
+          attempt_of(read_file(testing::fixture("reward/attack/" + GetParam() + ".py"))));
   EXPECT_EQ(grade.correct, true) << grade.reason;
 }
 
 // Without namespaces seccomp holds the number of processes, not a limit that could be raised.
 std::vector<std::string> names_without_limits() {
-  std::vector<std::string> names = names_in("reward/attack");
+  std::vector<std::string> names = testing::fixture_names("reward/attack");
   std::erase(names, "raise_limits");
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Attack, ::testing::ValuesIn(names_in("reward/attack")),
+INSTANTIATE_TEST_SUITE_P(Programs, Attack,
+                         ::testing::ValuesIn(testing::fixture_names("reward/attack")),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Programs, AttackWithoutNamespaces,
                          ::testing::ValuesIn(names_without_limits()),
