@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "bench/kernel_profile.h"
 #include "bench/shapes.h"
 #include "model/weights.h"
 #include "ops/device.h"
@@ -25,7 +26,7 @@ struct UpdateOptions {
   std::string shape = "tiny";
   std::string device = "cpu";
   int sequences = 8, length = 2048, repeats = 5;
-  bool checkpoint = false;
+  bool checkpoint = false, profile = false;
 };
 
 // AdamW with fp32 masters beside the compute copy.
@@ -94,6 +95,7 @@ int run_update(const std::vector<std::string>& arguments) {
   app.add_option("--length", options.length)->capture_default_str()->check(CLI::Range(2, 1 << 20));
   app.add_option("--repeats", options.repeats)->capture_default_str()->check(CLI::Range(1, 1000));
   app.add_flag("--checkpoint", options.checkpoint, "compute each layer anew in the backward pass");
+  app.add_flag("--profile", options.profile, "list the kernels that take most of the time");
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(reversed);
@@ -146,6 +148,17 @@ int run_update(const std::vector<std::string>& arguments) {
     keep("backward", backward);
     keep("AdamW", adamw);
     keep("whole step", layers + head + backward + adamw);
+  }
+  if (options.profile) {
+    print_kernel_profile([&] {
+      Clock clock(device);
+      const at::Tensor hidden = model.hidden_states(batch, options.checkpoint);
+      const auto scores =
+          token_scores(hidden, model.head(), targets, 1.0, model.shape().vocabulary);
+      torch::autograd::backward({-scores.logp.mean()}, {});
+      optimizer.step();
+      clock.lap();
+    });
   }
   const double tokens = static_cast<double>(options.sequences) * options.length;
   const double flops = 6.0 * static_cast<double>(model.shape().active_parameter_count()) * tokens;

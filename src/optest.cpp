@@ -161,8 +161,8 @@ OpCase attention_inputs_case(const char* name, QkNorm norm, AttentionShape shape
 
 // Sequences of several lengths; with `shared`, each begins with the same rows, which are read
 // again.
-OpCase attention_case(const char* name, AttentionShape shape, std::int64_t window, bool shared) {
-  const std::vector<std::int32_t> lengths = {1, 70, 33, 200};
+OpCase attention_case(const char* name, AttentionShape shape, std::int64_t window, bool shared,
+                      const std::vector<std::int32_t>& lengths = {1, 70, 33, 200}) {
   const std::int64_t prefix = shared ? 50 : 0;
   AttentionLayout layout;
   std::vector<std::int64_t> key_rows;
@@ -305,6 +305,11 @@ std::vector<OpCase> all_cases() {
           attention_inputs_case("no norm", QkNorm::kNone, gqa),
           attention_inputs_case("head norm", QkNorm::kHead, gqa),
           attention_inputs_case("projection norm", QkNorm::kProjection, mha),
+          attention_inputs_case("head norm, head_dim 64", QkNorm::kHead, {4, 2, 64}),
+          attention_inputs_case("head norm, head_dim 128", QkNorm::kHead, {16, 8, 128}),
+          attention_inputs_case("no norm, head_dim 128", QkNorm::kNone, {5, 1, 128}),
+          attention_case("equal lengths", {4, 2, 128}, 0, false, {256, 256, 256}),
+          attention_case("equal lengths, head_dim 64", {4, 4, 64}, 0, false, {512, 512}),
           attention_case("gqa", gqa, 0, false),
           attention_case("mqa, window 20", mqa, 20, false),
           attention_case("mha, head_dim 16", mha, 0, false),

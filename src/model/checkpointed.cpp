@@ -14,6 +14,13 @@ struct FunctionHolder : torch::CustomClassHolder {
   LayerFunction function;
 };
 
+thread_local bool recomputing = false;
+
+struct Recomputing {
+  Recomputing() { recomputing = true; }
+  ~Recomputing() { recomputing = false; }
+};
+
 struct Checkpointed : torch::autograd::Function<Checkpointed> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
                             const c10::intrusive_ptr<FunctionHolder>& holder) {
@@ -28,7 +35,10 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
     const auto& function = static_cast<FunctionHolder&>(*capsule).function;
     const at::Tensor x = context->get_saved_variables()[0].detach().requires_grad_(true);
     const at::AutoGradMode with_grad(true);
-    const at::Tensor y = function(x);
+    const at::Tensor y = [&] {
+      const Recomputing mark;
+      return function(x);
+    }();
     torch::autograd::backward({y},
                               {gradients[0]});  // also adds to the leaves that the function reads
     return {x.grad(), at::Tensor()};
@@ -36,6 +46,10 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
 };
 
 }  // namespace
+
+bool is_recomputing() {
+  return recomputing;
+}
 
 at::Tensor checkpointed(const LayerFunction& function, const at::Tensor& x) {
   return Checkpointed::apply(x, c10::make_intrusive<FunctionHolder>(function));

@@ -13,4 +13,8 @@ namespace antisd {
 at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&)>& function,
                         const at::Tensor& x);
 
+// Whether this thread is computing a function anew for its gradients: then nobody reads the
+// function's value, only the graph behind it.
+bool is_recomputing();
+
 }  // namespace antisd

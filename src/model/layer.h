@@ -37,6 +37,9 @@ struct LayerInputs {
 at::Tensor self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
                           const LayerInputs& in);
 at::Tensor gated_unit(const at::Tensor& x, const LayerWeights& w);
+// h + gated_unit(x): the end of a pre-norm layer. Where the layer is computed anew for its
+// gradients, the last product is left out, since only its operands are needed then.
+at::Tensor add_gated_unit(const at::Tensor& h, const at::Tensor& x, const LayerWeights& w);
 
 at::Tensor qwen3_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in);
 at::Tensor qwen3_moe_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in);

@@ -7,7 +7,7 @@ namespace antisd {
 at::Tensor qwen3_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in) {
   const double eps = in.shape.norm_eps;
   const at::Tensor h = x + self_attention(rms_norm(x, w.first_norm, eps), w, QkNorm::kHead, in);
-  return h + gated_unit(rms_norm(h, w.second_norm, eps), w);
+  return add_gated_unit(h, rms_norm(h, w.second_norm, eps), w);
 }
 
 }  // namespace antisd

@@ -48,9 +48,41 @@ struct CpuAttention : torch::autograd::Function<CpuAttention> {
 };
 
 #ifdef ANTISD_CUDA
-// Both calls carry their own gradients.
+// cuDNN is up to twice as fast as packed flash attention but takes equal lengths alone, and it
+// builds a plan for every new shape (some 50 ms, kept for the life of the process): so it gets the
+// batches whose lengths are all one multiple of this, which come again.
+constexpr std::int64_t kDenseLength = 256;
+
+// The length of every sequence where cuDNN takes the batch, else 0.
+std::int64_t dense_length(const at::Tensor& q, const AttentionLayout& layout, std::int64_t window) {
+  const std::int64_t length = layout.longest_query;
+  if (window > 0 || layout.key_rows.defined() || length % kDenseLength != 0 || q.size(2) > 128 ||
+      q.size(2) % 8 != 0 || q.scalar_type() != at::kBFloat16) {
+    return 0;
+  }
+  for (std::size_t i = 1; i < layout.query_offsets.size(); ++i) {
+    if (layout.query_offsets[i] - layout.query_offsets[i - 1] != length) return 0;
+  }
+  return length;
+}
+
+at::Tensor dense_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           std::int64_t length, double scale) {
+  const auto by_sequence = [&](const at::Tensor& x) {  // [sequences, heads, length, head_dim]
+    return x.view({-1, length, x.size(1), x.size(2)}).transpose(1, 2);
+  };
+  const at::Tensor out = std::get<0>(at::_scaled_dot_product_cudnn_attention(
+      by_sequence(q), by_sequence(k), by_sequence(v), /*attn_bias=*/std::nullopt,
+      /*compute_log_sumexp=*/at::GradMode::is_enabled(), /*dropout_p=*/0.0, /*is_causal=*/true,
+      /*return_debug_mask=*/false, scale));
+  return out.transpose(1, 2).reshape(q.sizes());
+}
+
+// All of these calls carry their own gradients.
 at::Tensor gpu_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const AttentionLayout& layout, std::int64_t window, double scale) {
+  if (const std::int64_t length = dense_length(q, layout, window); length > 0)
+    return dense_attention(q, k, v, length, scale);
   // The kernel's window counts keys to the left of the query's own.
   const std::optional<c10::SymInt> left =
       window > 0 ? std::optional<c10::SymInt>(window - 1) : std::nullopt;

@@ -6,6 +6,7 @@
 #include "ops/simd.h"
 
 #ifdef ANTISD_CUDA
+#include "ops/kernels/attention_inputs.h"
 #include "ops/kernels/rope.h"
 #endif
 
@@ -61,6 +62,25 @@ std::optional<at::Tensor> optional(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
+#ifdef ANTISD_CUDA
+// Whether one kernel does it all: heads of a common size, normed one by one or not at all.
+bool is_fused(const at::Tensor& qkv, QkNorm norm, std::int64_t head_dim) {
+  return qkv.is_cuda() && norm != QkNorm::kProjection &&
+         fused_attention_inputs_fit(element_type(qkv), static_cast<int>(head_dim));
+}
+
+const void* data_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr() : nullptr;
+}
+
+// A gradient as the kernel takes it: heads dense, packs aligned.
+HeadGradient head_gradient(at::Tensor& gradient) {
+  if (gradient.stride(2) != 1 || gradient.stride(0) % 8 != 0 || gradient.stride(1) % 8 != 0)
+    gradient = gradient.contiguous();
+  return {gradient.const_data_ptr(), gradient.stride(0), gradient.stride(1)};
+}
+#endif
+
 struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
   static variable_list forward(AutogradContext* context, const at::Tensor& qkv,
                                const std::optional<at::Tensor>& q_norm,
@@ -70,7 +90,29 @@ struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
                                std::int64_t norm_kind, double eps) {
     const auto norm = static_cast<QkNorm>(norm_kind);
     const at::Tensor all = qkv.view({qkv.size(0), heads + 2 * kv_heads, head_dim});
+    context->saved_data["heads"] = heads;
+    context->saved_data["kv_heads"] = kv_heads;
+    context->saved_data["head_dim"] = head_dim;
+    context->saved_data["norm"] = norm_kind;
+    context->saved_data["eps"] = eps;
     std::array<at::Tensor, 2> inverse_rms;
+#ifdef ANTISD_CUDA
+    if (is_fused(qkv, norm, head_dim)) {
+      const at::Tensor q = at::empty({qkv.size(0), heads, head_dim}, qkv.options());
+      const at::Tensor k = at::empty({qkv.size(0), kv_heads, head_dim}, qkv.options());
+      launch_attention_inputs(element_type(qkv),
+                              {qkv.size(0), static_cast<int>(heads), static_cast<int>(kv_heads),
+                               static_cast<int>(head_dim)},
+                              qkv.const_data_ptr(), data_or_null(q_norm.value_or(at::Tensor())),
+                              data_or_null(k_norm.value_or(at::Tensor())), eps,
+                              cosine.const_data_ptr<float>(), sine.const_data_ptr<float>(),
+                              positions.const_data_ptr<std::int32_t>(), q.mutable_data_ptr(),
+                              k.mutable_data_ptr(), nullptr, nullptr, current_stream(qkv));
+      context->save_for_backward({qkv, q_norm.value_or(at::Tensor()), k_norm.value_or(at::Tensor()),
+                                  cosine, sine, positions});
+      return {q, k, all.narrow(1, heads + kv_heads, kv_heads)};
+    }
+#endif
     const auto prepare = [&](std::int64_t first, std::int64_t count,
                              const std::optional<at::Tensor>& weight, int index) {
       const at::Tensor source = all.narrow(1, first, count);
@@ -90,10 +132,6 @@ struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
     context->save_for_backward({norm == QkNorm::kNone ? at::Tensor() : qkv,
                                 q_norm.value_or(at::Tensor()), k_norm.value_or(at::Tensor()),
                                 cosine, sine, positions, inverse_rms[0], inverse_rms[1]});
-    context->saved_data["heads"] = heads;
-    context->saved_data["kv_heads"] = kv_heads;
-    context->saved_data["head_dim"] = head_dim;
-    context->saved_data["norm"] = norm_kind;
     return {q, k, v};
   }
 
@@ -107,6 +145,34 @@ struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
     at::Tensor dqkv = at::empty({tokens, width}, gradients[0].options());
     const at::Tensor dall = dqkv.view({tokens, heads + 2 * kv_heads, head_dim});
     std::array<at::Tensor, 2> dweight;
+    variable_list result(11);
+    result[0] = dqkv;
+#ifdef ANTISD_CUDA
+    if (is_fused(dqkv, norm, head_dim)) {
+      at::Tensor workspace;
+      const bool normed = norm != QkNorm::kNone;
+      if (normed) {
+        const auto fp32 = dqkv.options().dtype(at::kFloat);
+        workspace = at::empty({2 * kAttentionInputsBlocks * head_dim}, fp32);
+        dweight = {at::empty({head_dim}, fp32), at::empty({head_dim}, fp32)};
+      }
+      const auto sum = [&](int i) {
+        return normed ? dweight[i].mutable_data_ptr<float>() : nullptr;
+      };
+      launch_attention_inputs_backward(
+          element_type(dqkv),
+          {tokens, static_cast<int>(heads), static_cast<int>(kv_heads), static_cast<int>(head_dim)},
+          head_gradient(gradients[0]), head_gradient(gradients[1]), head_gradient(gradients[2]),
+          saved[0].const_data_ptr(), data_or_null(saved[1]), data_or_null(saved[2]),
+          context->saved_data["eps"].toDouble(), saved[3].const_data_ptr<float>(),
+          saved[4].const_data_ptr<float>(), saved[5].const_data_ptr<std::int32_t>(),
+          dqkv.mutable_data_ptr(), sum(0), sum(1),
+          normed ? workspace.mutable_data_ptr<float>() : nullptr, current_stream(dqkv));
+      for (int i = 0; normed && i < 2; ++i)
+        result[1 + i] = dweight[i].to(saved[1 + i].scalar_type());
+      return result;
+    }
+#endif
     const auto undo = [&](const at::Tensor& gradient, std::int64_t first, std::int64_t count,
                           int index) {
       const at::Tensor target = dall.narrow(1, first, count);
@@ -127,8 +193,6 @@ struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
     undo(gradients[0], 0, heads, 0);
     undo(gradients[1], heads, kv_heads, 1);
     dall.narrow(1, heads + kv_heads, kv_heads).copy_(gradients[2]);
-    variable_list result(11);
-    result[0] = dqkv;
     result[1] = dweight[0];
     result[2] = dweight[1];
     return result;

@@ -1,0 +1,507 @@
+// Attention of one new token a sequence, bound by reading keys and values once. A block of four
+// warps takes a chunk of one sequence's keys for one key head and its group of query heads; each
+// warp takes every fourth tile of 16 keys. Products run on tensor cores with keys (then values) as
+// the 16-row operand and the query heads as its 8 columns:
+//
+//   scores[key, head]  = sum over dim of  K[key, dim] q[dim, head]
+//   out[dim, head]    += sum over key of  V[key, dim] p[key, head]
+//
+// A lane (group g = lane / 4, t = lane % 4) reads 16 bytes at a time. Which dims meet in one tensor
+// operation does not matter as long as both operands agree, so packs go in as they lie in memory.
+#include <cuda_bf16.h>
+
+#include "ops/kernels/decode_attention.h"
+#include "ops/kernels/decode_attention_plain.h"
+#include "ops/kernels/launch.h"
+#include "ops/kernels/reduce.cuh"
+
+namespace antisd {
+namespace {
+
+using bf16 = __nv_bfloat16;
+
+constexpr int kWarps = 4, kThreads = kWarps * kWarp;
+constexpr int kTile = 16;        // keys of a tensor operation
+constexpr int kColumns = 8;      // query heads of a tensor operation
+constexpr int kSlots = 132 * 3;  // blocks resident at a time on an H200
+constexpr int kShortestChunk = 256;
+constexpr int kItemsPerSlot = 8;  // so that the last items end at about the same time
+
+struct Arguments {
+  DecodeAttentionShape shape;
+  const bf16 *q, *keys, *values;
+  const std::int32_t *pages, *lengths;
+  float scale_log2;  // scores go through exp2
+  bf16* out;
+  float* partials;  // per (item, query head): head_dim sums, then maximum and sum of weights
+  std::int32_t* counters;
+};
+
+// d += a b: m16 n8 k16.
+__device__ __forceinline__ void multiply_add(float (&d)[4], unsigned a0, unsigned a1, unsigned a2,
+                                             unsigned a3, unsigned b0, unsigned b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ unsigned transpose_8x8(unsigned x) {
+  unsigned y;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
+
+// Read once, so not kept in the first-level cache.
+__device__ __forceinline__ uint4 load_once(const bf16* p) {
+  uint4 r;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
+               : "l"(p));
+  return r;
+}
+
+__device__ __forceinline__ float exp2_fast(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+__device__ __forceinline__ unsigned pack_two(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const unsigned*>(&pair);
+}
+
+template <int I>
+__device__ __forceinline__ unsigned word_of(const uint4& v) {
+  if constexpr (I == 0) return v.x;
+  if constexpr (I == 1) return v.y;
+  if constexpr (I == 2) return v.z;
+  return v.w;
+}
+
+// Keys [first, length) of a sequence are read; `first` is the window's begin rounded down to a
+// tile.
+__device__ __forceinline__ int first_key(int length, int window) {
+  return window > 0 && length > window ? (length - window) / kTile * kTile : 0;
+}
+
+// How the sequences are cut into items of at most `chunk` keys. ends[i]: items of sequences 0..i.
+struct Plan {
+  int chunk, items;
+};
+
+__device__ Plan make_plan(const Arguments& a, int* ends, int* scratch) {
+  const int n = a.shape.sequences, per_thread = (n + kThreads - 1) / kThreads;
+  const int begin = threadIdx.x * per_thread, end = min(n, begin + per_thread);
+  const auto keys_of = [&](int i) {
+    const int length = a.lengths[i];
+    return length - first_key(length, a.shape.window);
+  };
+  float keys =
+      0;  // exact: far below 2^24 per thread's share, and only the size of a chunk hangs on it
+  for (int i = begin; i < end; ++i)
+    keys += static_cast<float>(keys_of(i));
+  const float total = block_sum(keys, reinterpret_cast<float*>(scratch));
+  const float share = total * a.shape.kv_heads / (kSlots * kItemsPerSlot);
+  const int chunk = max(kShortestChunk, (static_cast<int>(share) + 63) / 64 * 64);
+  int items = 0;
+  for (int i = begin; i < end; ++i) {
+    items += (keys_of(i) + chunk - 1) / chunk;
+    ends[i] = items;  // within this thread's run
+  }
+  // Runs before this one: scan over threads.
+  int before = items;
+#pragma unroll
+  for (int offset = 1; offset < kWarp; offset *= 2) {
+    const int other = __shfl_up_sync(kAllLanes, before, offset);
+    if (threadIdx.x % kWarp >= offset) before += other;
+  }
+  __syncthreads();  // `scratch` was read by block_sum
+  if (threadIdx.x % kWarp == kWarp - 1) scratch[threadIdx.x / kWarp] = before;
+  __syncthreads();
+  for (int warp = 0; warp < static_cast<int>(threadIdx.x) / kWarp; ++warp)
+    before += scratch[warp];
+  before -= items;
+  for (int i = begin; i < end; ++i)
+    ends[i] += before;
+  __syncthreads();
+  return {chunk, ends[n - 1]};
+}
+
+__device__ __forceinline__ int sequence_of(int item, const int* ends, int n) {
+  int low = 0, high = n - 1;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (ends[middle] > item) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+// What one warp holds of its keys: the query heads' columns 2t and 2t + 1.
+template <int D>
+struct WarpState {
+  float out[D / 16][4] = {};
+  float maximum[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {};
+};
+
+// The keys of one sequence and key head that a block works on.
+struct Span {
+  const std::int32_t* pages;
+  int begin, end;  // keys of this chunk
+  int first_seen;  // keys before it lie outside the window
+};
+
+template <int D>
+class Tiles {
+ public:
+  __device__ Tiles(const Arguments& a, const Span& span, int kv_head)
+      : a_(a),
+        span_(span),
+        head_(kv_head * D),
+        stride_(a.shape.kv_heads * D),
+        group_((threadIdx.x % kWarp) / 4),
+        t_(threadIdx.x % 4) {}
+
+  __device__ int count() const { return (span_.end - span_.begin + kTile - 1) / kTile; }
+
+  // Element of the tile's first key.
+  __device__ std::int64_t base(int tile) const {
+    const int key = span_.begin + tile * kTile, page_tokens = a_.shape.page_tokens;
+    const std::int64_t row =
+        std::int64_t{span_.pages[key / page_tokens]} * page_tokens + key % page_tokens;
+    return row * stride_ + head_;
+  }
+
+  __device__ void load_keys(std::int64_t base, int tile) {
+    const int left = span_.end - span_.begin - tile * kTile;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int key = group_ + 8 * r;
+#pragma unroll
+      for (int j = 0; j < D / 32; ++j) {
+        keys_[r][j] =
+            key < left ? load_once(a_.keys + base + std::int64_t{key} * stride_ + 32 * j + 8 * t_)
+                       : make_uint4(0, 0, 0, 0);
+      }
+    }
+  }
+
+  // Lane (g, t) holds dims 8g .. 8g + 7 (and 64 further on) of keys 2t, 2t + 1, 2t + 8, 2t + 9.
+  __device__ void load_values(std::int64_t base, int tile) {
+    const int left = span_.end - span_.begin - tile * kTile;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int key = 2 * t_ + (r & 1) + (r >> 1) * 8;
+#pragma unroll
+      for (int j = 0; j < D / 64; ++j) {
+        values_[r][j] =
+            key < left
+                ? load_once(a_.values + base + std::int64_t{key} * stride_ + 64 * j + 8 * group_)
+                : make_uint4(0, 0, 0, 0);
+      }
+    }
+  }
+
+  // s: scores of keys g and g + 8 for heads 2t and 2t + 1.
+  __device__ void scores(const uint4 (&q)[D / 32], int tile, float (&s)[4]) const {
+#pragma unroll
+    for (int j = 0; j < D / 32; ++j) {
+      multiply_add(s, keys_[0][j].x, keys_[1][j].x, keys_[0][j].y, keys_[1][j].y, q[j].x, q[j].y);
+      multiply_add(s, keys_[0][j].z, keys_[1][j].z, keys_[0][j].w, keys_[1][j].w, q[j].z, q[j].w);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int key = span_.begin + tile * kTile + group_ + (i / 2) * 8;
+      s[i] = key < span_.end && key >= span_.first_seen ? s[i] * a_.scale_log2 : -INFINITY;
+    }
+  }
+
+  // Rows g of the 16-row operand are dims 8g + i; rows g + 8 are those 64 (head_dim 128) or 4
+  // (head_dim 64) further on.
+  __device__ void add_values(unsigned p0, unsigned p1, float (&out)[D / 16][4]) const {
+    add_value_steps<0>(p0, p1, out);
+  }
+
+ private:
+  template <int I>
+  __device__ void add_value_steps(unsigned p0, unsigned p1, float (&out)[D / 16][4]) const {
+    if constexpr (I < D / 16) {
+      constexpr unsigned kPick =
+          I % 2 == 1 ? 0x7632 : 0x5410;  // upper or lower halves of two words
+      constexpr int kLow = I / 2, kHigh = D == 128 ? I / 2 : I / 2 + 2;
+      constexpr int kHighPack = D == 128 ? 1 : 0;
+      multiply_add(out[I],
+                   __byte_perm(word_of<kLow>(values_[0][0]), word_of<kLow>(values_[1][0]), kPick),
+                   __byte_perm(word_of<kHigh>(values_[0][kHighPack]),
+                               word_of<kHigh>(values_[1][kHighPack]), kPick),
+                   __byte_perm(word_of<kLow>(values_[2][0]), word_of<kLow>(values_[3][0]), kPick),
+                   __byte_perm(word_of<kHigh>(values_[2][kHighPack]),
+                               word_of<kHigh>(values_[3][kHighPack]), kPick),
+                   p0, p1);
+      add_value_steps<I + 1>(p0, p1, out);
+    }
+  }
+
+  const Arguments& a_;
+  const Span& span_;
+  int head_, stride_, group_, t_;
+  uint4 keys_[2][D / 32], values_[4][D / 64];
+};
+
+__device__ __forceinline__ float over_groups_max(float x) {
+#pragma unroll
+  for (int offset = 4; offset < kWarp; offset *= 2)
+    x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, offset));
+  return x;
+}
+
+__device__ __forceinline__ float over_groups_sum(float x) {
+#pragma unroll
+  for (int offset = 4; offset < kWarp; offset *= 2)
+    x += __shfl_xor_sync(kAllLanes, x, offset);
+  return x;
+}
+
+// Online softmax over the warp's tiles. The next tile's keys are on their way while this one's
+// weights are computed, its values while this one's are summed.
+template <int D>
+__device__ void run_tiles(Tiles<D>& tiles, const uint4 (&q)[D / 32], WarpState<D>& state) {
+  const int count = tiles.count();
+  int tile = threadIdx.x / kWarp;
+  std::int64_t next_base = 0;
+  if (tile < count) {
+    const std::int64_t base = tiles.base(tile);
+    tiles.load_keys(base, tile);
+    tiles.load_values(base, tile);
+  }
+  if (tile + kWarps < count) next_base = tiles.base(tile + kWarps);
+  for (; tile < count; tile += kWarps) {
+    float s[4] = {};
+    tiles.scores(q, tile, s);
+    const int next = tile + kWarps;
+    if (next < count) tiles.load_keys(next_base, next);
+    float shrink[2];
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      const float maximum = fmaxf(state.maximum[c], over_groups_max(fmaxf(s[c], s[2 + c])));
+      shrink[c] = exp2_fast(state.maximum[c] - maximum);
+      state.maximum[c] = maximum;
+      s[c] = exp2_fast(s[c] - maximum);
+      s[2 + c] = exp2_fast(s[2 + c] - maximum);
+      state.sum[c] = state.sum[c] * shrink[c] + s[c] + s[2 + c];
+    }
+    const unsigned p0 = transpose_8x8(pack_two(s[0], s[1]));
+    const unsigned p1 = transpose_8x8(pack_two(s[2], s[3]));
+#pragma unroll
+    for (int i = 0; i < D / 16; ++i) {
+      state.out[i][0] *= shrink[0];
+      state.out[i][1] *= shrink[1];
+      state.out[i][2] *= shrink[0];
+      state.out[i][3] *= shrink[1];
+    }
+    tiles.add_values(p0, p1, state.out);
+    if (next < count) {
+      tiles.load_values(next_base, next);
+      if (next + kWarps < count) next_base = tiles.base(next + kWarps);
+    }
+  }
+#pragma unroll
+  for (int c = 0; c < 2; ++c)
+    state.sum[c] = over_groups_sum(state.sum[c]);
+}
+
+template <int D>
+struct Shared {
+  float out[kWarps][kColumns][D];
+  float maximum[kWarps][kColumns], sum[kWarps][kColumns];
+  int scratch[kWarps];
+  bool is_last;
+};
+
+template <int D>
+__device__ void store_state(const WarpState<D>& state, Shared<D>& shared) {
+  const int warp = threadIdx.x / kWarp, g = threadIdx.x % kWarp / 4, t = threadIdx.x % 4;
+  constexpr int kFar = D == 128 ? 64 : 4;
+#pragma unroll
+  for (int i = 0; i < D / 16; ++i) {
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      shared.out[warp][2 * t + c][8 * g + i] = state.out[i][c];
+      shared.out[warp][2 * t + c][8 * g + i + kFar] = state.out[i][2 + c];
+    }
+  }
+  if (g == 0) {
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      shared.maximum[warp][2 * t + c] = state.maximum[c];
+      shared.sum[warp][2 * t + c] = state.sum[c];
+    }
+  }
+}
+
+template <int D>
+constexpr int kPartial = D + 2;
+
+// Sums the warps' results of each head; threads take dims. A whole sequence goes to `out`, a chunk
+// of one to `partials`.
+template <int D>
+__device__ void finish_item(const Arguments& a, const Shared<D>& shared, int sequence, int head,
+                            int heads, bool whole, float* partial) {
+  for (int i = threadIdx.x; i < heads * D; i += kThreads) {
+    const int column = i / D, dim = i % D;
+    float maximum = -INFINITY, sum = 0, out = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w)
+      maximum = fmaxf(maximum, shared.maximum[w][column]);
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      const float weight = exp2_fast(shared.maximum[w][column] - maximum);
+      sum += weight * shared.sum[w][column];
+      out += weight * shared.out[w][column][dim];
+    }
+    if (whole) {
+      a.out[(std::int64_t{sequence} * a.shape.heads + head + column) * D + dim] =
+          __float2bfloat16_rn(out / sum);
+      continue;
+    }
+    float* row = partial + column * kPartial<D>;
+    row[dim] = out;
+    if (dim == 0) {
+      row[D] = maximum;
+      row[D + 1] = sum;
+    }
+  }
+}
+
+// The block that finishes a sequence's last chunk puts the chunks together, in their order.
+template <int D>
+__device__ void merge_chunks(const Arguments& a, const float* partials, std::int64_t stride,
+                             int chunks, int sequence, int head, int heads) {
+  for (int i = threadIdx.x; i < heads * D; i += kThreads) {
+    const int column = i / D, dim = i % D;
+    const float* row = partials + column * kPartial<D>;
+    float maximum = -INFINITY, sum = 0, out = 0;
+    for (int c = 0; c < chunks; ++c)
+      maximum = fmaxf(maximum, __ldcg(row + c * stride + D));
+    for (int c = 0; c < chunks; ++c) {
+      const float weight = exp2_fast(__ldcg(row + c * stride + D) - maximum);
+      sum += weight * __ldcg(row + c * stride + D + 1);
+      out += weight * __ldcg(row + c * stride + dim);
+    }
+    a.out[(std::int64_t{sequence} * a.shape.heads + head + column) * D + dim] =
+        __float2bfloat16_rn(out / sum);
+  }
+}
+
+template <int D>
+__global__ void __launch_bounds__(kThreads, 3) decode_attention_kernel(Arguments a) {
+  __shared__ Shared<D> shared;
+  extern __shared__ int ends[];
+  const Plan plan = make_plan(a, ends, shared.scratch);
+  const int ratio = a.shape.heads / a.shape.kv_heads;    // query heads of a key head
+  const int groups = (ratio + kColumns - 1) / kColumns;  // of at most kColumns of them
+  const int units = a.shape.kv_heads * groups;           // items of one chunk of keys
+  for (int work = blockIdx.x; work < plan.items * units; work += gridDim.x) {
+    const int item = work / units, unit = work % units;
+    const int kv_head = unit / groups, group = unit % groups;
+    const int sequence = sequence_of(item, ends, a.shape.sequences);
+    const int first_item = sequence == 0 ? 0 : ends[sequence - 1];
+    const int chunks = ends[sequence] - first_item, chunk = item - first_item;
+    const int length = a.lengths[sequence], begin = first_key(length, a.shape.window);
+    const int chunk_begin = begin + chunk * plan.chunk;
+    const Span span = {a.pages + std::int64_t{sequence} * a.shape.most_pages, chunk_begin,
+                       min(length, chunk_begin + plan.chunk),
+                       a.shape.window > 0 ? length - a.shape.window : 0};
+    const int heads = min(kColumns, ratio - group * kColumns);
+    const int head = kv_head * ratio + group * kColumns;
+
+    uint4 q[D / 32];
+    const int column = threadIdx.x % kWarp / 4;
+#pragma unroll
+    for (int j = 0; j < D / 32; ++j) {
+      q[j] = column < heads
+                 ? *reinterpret_cast<const uint4*>(
+                       a.q + (std::int64_t{sequence} * a.shape.heads + head + column) * D + 32 * j +
+                       8 * (threadIdx.x % 4))
+                 : make_uint4(0, 0, 0, 0);
+    }
+    Tiles<D> tiles(a, span, kv_head);
+    WarpState<D> state;
+    run_tiles<D>(tiles, q, state);
+    store_state(state, shared);
+    __syncthreads();
+    const std::int64_t stride = std::int64_t{units} * kColumns * kPartial<D>;
+    float* partials = a.partials + first_item * stride + unit * kColumns * kPartial<D>;
+    finish_item(a, shared, sequence, head, heads, chunks == 1, partials + chunk * stride);
+    if (chunks > 1) {
+      __threadfence();
+      __syncthreads();
+      if (threadIdx.x == 0) {
+        std::int32_t* counter = a.counters + sequence * units + unit;
+        shared.is_last = atomicAdd(counter, 1) == chunks - 1;
+        if (shared.is_last) *counter = 0;
+      }
+      __syncthreads();
+      if (shared.is_last) {
+        __threadfence();
+        merge_chunks<D>(a, partials, stride, chunks, sequence, head, heads);
+      }
+    }
+    __syncthreads();  // before `shared` is written again
+  }
+}
+
+bool fits_tensor_cores(ElementType type, const DecodeAttentionShape& shape) {
+  return type == ElementType::kBFloat16 && (shape.head_dim == 64 || shape.head_dim == 128) &&
+         shape.page_tokens % kTile == 0;
+}
+
+int units_of(const DecodeAttentionShape& shape) {
+  return shape.kv_heads * static_cast<int>(ceil_div(shape.heads / shape.kv_heads, kColumns));
+}
+
+}  // namespace
+
+DecodeWorkspace decode_attention_workspace(const DecodeAttentionShape& shape) {
+  const std::int64_t units = units_of(shape);
+  // A sequence has at most one chunk that is not full; full chunks are at least a share of all
+  // keys.
+  const std::int64_t items = shape.sequences + kSlots * kItemsPerSlot / shape.kv_heads + 1;
+  return {items * units * kColumns * (shape.head_dim + 2), shape.sequences * units};
+}
+
+void launch_decode_attention(ElementType type, const DecodeAttentionShape& shape, const void* q,
+                             const void* keys, const void* values, const std::int32_t* pages,
+                             const std::int32_t* lengths, double scale, void* out, float* partials,
+                             std::int32_t* counters, cudaStream_t stream) {
+  if (shape.sequences == 0) return;
+  if (!fits_tensor_cores(type, shape)) {
+    launch_decode_attention_plain(type, shape, q, keys, values, pages, lengths, scale, out, stream);
+    return;
+  }
+  constexpr double kLog2E = 1.4426950408889634;
+  const Arguments arguments = {shape,
+                               static_cast<const bf16*>(q),
+                               static_cast<const bf16*>(keys),
+                               static_cast<const bf16*>(values),
+                               pages,
+                               lengths,
+                               static_cast<float>(scale * kLog2E),
+                               static_cast<bf16*>(out),
+                               partials,
+                               counters};
+  const std::size_t ends = sizeof(int) * static_cast<std::size_t>(shape.sequences);
+  (shape.head_dim == 128
+       ? decode_attention_kernel<128>
+       : decode_attention_kernel<64>)<<<kSlots, kThreads, ends, stream>>>(arguments);
+  check_launch("decode_attention");
+}
+
+}  // namespace antisd

@@ -1,0 +1,254 @@
+// Top-k, top-p and min-p. All three keep the first tokens in the order "larger logit, then lower
+// id", so a filter is a place in that order: a logit and how many of those equal to it are kept.
+// The place is found by radix selection on the logits' bits, three rounds of histograms. Weights
+// are integers (2^-40 of the likeliest token's), so that sums do not depend on their order.
+#include "ops/kernels/launch.h"
+#include "ops/kernels/reduce.cuh"
+#include "ops/kernels/sampling_filter.h"
+
+namespace antisd {
+namespace {
+
+using Mass = unsigned long long;
+
+constexpr int kThreads = 1024, kWarps = kThreads / kWarp;
+constexpr int kBins = 2048;
+constexpr int kRounds = 3;
+constexpr float kOne = 1099511627776.0f;  // 2^40
+
+// The bits of a key that a round looks at: 11, 11, 10, from the top.
+__device__ __forceinline__ int shift_of(int round) {
+  return round == 0 ? 21 : round == 1 ? 10 : 0;
+}
+__device__ __forceinline__ int bits_of(int round) {
+  return round == 2 ? 10 : 11;
+}
+
+struct Arguments {
+  const float* logits;
+  std::int64_t stride;
+  int vocabulary, segments;
+  float inverse_temperature;
+  SamplingRule rule;
+  const double* noise;
+  const RowSegment* parts;
+  std::int32_t* ids;
+  float *logp, *raw_logp;
+};
+
+// Larger for larger logits; both zeros are one.
+__device__ __forceinline__ unsigned key_of(float z) {
+  const unsigned bits = __float_as_uint(z + 0.0f);
+  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+struct Row {
+  const float* z;
+  int n;
+  float maximum, inverse_temperature;
+
+  __device__ Mass mass(int id) const {
+    return static_cast<Mass>(__expf((z[id] - maximum) * inverse_temperature) * kOne);
+  }
+};
+
+// Kept: keys above `key`, and the first `ties` ids of those equal to it.
+struct Cut {
+  unsigned key;
+  unsigned ties;
+  Mass mass;  // of all that is kept
+};
+
+struct Shared {
+  unsigned count[kBins];
+  Mass mass[kBins];
+  // Where a round of selection ends: the bin, and what lies above it.
+  unsigned bin, above_count;
+  Mass above_mass;
+  Cut cut;
+};
+
+// The smallest cut that keeps `count` tokens, or (by_mass) a mass of at least `target`.
+__device__ Cut select(const Row& row, Shared& s, bool by_mass, unsigned count, Mass target) {
+  unsigned prefix = 0, above_count = 0;
+  Mass above_mass = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = threadIdx.x; i < kBins; i += kThreads) {
+      s.count[i] = 0;
+      s.mass[i] = 0;
+    }
+    __syncthreads();
+    const int shift = shift_of(round), bits = bits_of(round), width = shift + bits;
+    for (int id = threadIdx.x; id < row.n; id += kThreads) {
+      const unsigned key = key_of(row.z[id]);
+      if (width < 32 && key >> width != prefix >> width) continue;
+      const unsigned bin = key >> shift & ((1u << bits) - 1);
+      atomicAdd(&s.count[bin], 1u);
+      const Mass mass = row.mass(id);
+      if (mass > 0) atomicAdd(&s.mass[bin], mass);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      int bin = (1 << bits) - 1;
+      for (; bin > 0; --bin) {
+        const bool reached =
+            by_mass ? above_mass + s.mass[bin] >= target : above_count + s.count[bin] >= count;
+        if (reached) break;
+        above_count += s.count[bin];
+        above_mass += s.mass[bin];
+      }
+      s.bin = bin;
+      s.above_count = above_count;
+      s.above_mass = above_mass;
+    }
+    __syncthreads();
+    prefix |= s.bin << shift;
+    above_count = s.above_count;
+    above_mass = s.above_mass;
+    if (round + 1 == kRounds && threadIdx.x == 0) {
+      const unsigned equal = s.count[s.bin];
+      const Mass each = equal > 0 ? s.mass[s.bin] / equal : 0;  // equal keys have equal masses
+      unsigned ties = count - above_count;
+      if (by_mass)
+        ties = each == 0 ? 1 : static_cast<unsigned>((target - above_mass + each - 1) / each);
+      ties = max(1u, min(ties, equal));
+      s.cut = {prefix, ties, above_mass + ties * each};
+    }
+    __syncthreads();
+  }
+  const Cut cut = s.cut;
+  __syncthreads();
+  return cut;
+}
+
+// A warp's run of ids; its lanes take neighbouring ids.
+struct WarpRun {
+  int begin, end;
+};
+
+__device__ __forceinline__ WarpRun warp_run(int n) {
+  const int length = (n + kWarps - 1) / kWarps, warp = threadIdx.x / kWarp;
+  return {min(n, warp * length), min(n, (warp + 1) * length)};
+}
+
+// The mass of the lane's id if it is kept; `equal_before` counts ids equal to the cut so far.
+__device__ Mass kept_mass(const Row& row, const Cut& cut, double least, int id, int end,
+                          unsigned& equal_before) {
+  const unsigned key = id < end ? key_of(row.z[id]) : 0;
+  const bool equal = id < end && key == cut.key;
+  const unsigned equals = __ballot_sync(kAllLanes, equal);
+  const unsigned rank = equal_before + __popc(equals & ((1u << threadIdx.x % kWarp) - 1));
+  equal_before += __popc(equals);
+  const bool kept = id < end && (key > cut.key || (equal && rank < cut.ties));
+  if (!kept) return 0;
+  if (__expf((row.z[id] - row.maximum) * row.inverse_temperature) < least) return 0;
+  return row.mass(id);
+}
+
+__device__ Mass warp_total(Mass value) {
+#pragma unroll
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(kAllLanes, value, offset);
+  return value;
+}
+
+__global__ void __launch_bounds__(kThreads) filtered_draw_kernel(Arguments a) {
+  __shared__ Shared shared;
+  __shared__ Mass warp_mass[kWarps];
+  __shared__ unsigned warp_equal[kWarps];
+  __shared__ RowTotals totals;
+  const std::int64_t r = blockIdx.x;
+  if (threadIdx.x == 0)
+    totals = row_totals(a.parts + r * a.segments, a.segments, a.inverse_temperature);
+  __syncthreads();
+  const Row row = {a.logits + r * a.stride, a.vocabulary, totals.maximum, a.inverse_temperature};
+  if (!isfinite(totals.maximum) || !isfinite(totals.tempered)) {
+    if (threadIdx.x == 0) {
+      a.ids[r] = 0;
+      a.logp[r] = a.raw_logp[r] = NAN;
+    }
+    return;
+  }
+  Cut cut = {0, static_cast<unsigned>(row.n), 0};
+  const bool has_k = a.rule.top_k > 0 && a.rule.top_k < row.n;
+  if (has_k) cut = select(row, shared, false, static_cast<unsigned>(a.rule.top_k), 0);
+  if (a.rule.top_p < 1) {
+    Mass all = cut.mass;
+    if (!has_k) {
+      Mass mine = 0;
+      for (int id = threadIdx.x; id < row.n; id += kThreads)
+        mine += row.mass(id);
+      mine = warp_total(mine);
+      if (threadIdx.x % kWarp == 0) warp_mass[threadIdx.x / kWarp] = mine;
+      __syncthreads();
+      for (int w = 0; w < kWarps; ++w)
+        all += warp_mass[w];
+      __syncthreads();
+    }
+    const Mass target =
+        max(Mass{1}, static_cast<Mass>(ceil(a.rule.top_p * static_cast<double>(all))));
+    const Cut by_mass = select(row, shared, true, 0, target);
+    // Rounding may put the mass's place past the count's.
+    if (by_mass.key > cut.key || (by_mass.key == cut.key && by_mass.ties < cut.ties)) cut = by_mass;
+  }
+  const WarpRun run = warp_run(row.n);
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  unsigned equal = 0;
+  for (int at = run.begin; at < run.end; at += kWarp)
+    equal += at + lane < run.end && key_of(row.z[at + lane]) == cut.key;
+  equal = __reduce_add_sync(kAllLanes, equal);
+  if (lane == 0) warp_equal[warp] = equal;
+  __syncthreads();
+  unsigned first_equal = 0;
+  for (int w = 0; w < warp; ++w)
+    first_equal += warp_equal[w];
+  Mass mine = 0;
+  unsigned equal_before = first_equal;
+  for (int at = run.begin; at < run.end; at += kWarp)
+    mine += kept_mass(row, cut, a.rule.min_p, at + lane, run.end, equal_before);
+  mine = warp_total(mine);
+  if (lane == 0) warp_mass[warp] = mine;
+  __syncthreads();
+  Mass total = 0, before = 0;
+  for (int w = 0; w < kWarps; ++w) {
+    if (w < warp) before += warp_mass[w];
+    total += warp_mass[w];
+  }
+  // Masses are whole numbers: the draw falls to the id whose range [before, before + mass) holds
+  // it.
+  const Mass target = min(static_cast<Mass>(a.noise[r] * static_cast<double>(total)), total - 1);
+  if (target < before || target >= before + warp_mass[warp]) return;
+  equal_before = first_equal;
+  for (int at = run.begin; at < run.end; at += kWarp) {
+    const Mass mass = kept_mass(row, cut, a.rule.min_p, at + lane, run.end, equal_before);
+    Mass through = mass;
+#pragma unroll
+    for (int offset = 1; offset < kWarp; offset *= 2) {
+      const Mass other = __shfl_up_sync(kAllLanes, through, offset);
+      if (lane >= offset) through += other;
+    }
+    if (mass > 0 && target >= before + through - mass && target < before + through) {
+      const int id = at + lane;
+      const float z = row.z[id] - row.maximum;
+      a.ids[r] = id;
+      a.logp[r] =
+          z * a.inverse_temperature - static_cast<float>(log(static_cast<double>(total) / kOne));
+      a.raw_logp[r] = z - totals.log_raw;
+    }
+    before += __shfl_sync(kAllLanes, through, kWarp - 1);
+    if (before > target) return;
+  }
+}
+
+}  // namespace
+
+void launch_filtered_draw(const float* logits, std::int64_t rows, std::int64_t stride,
+                          int vocabulary, int segments, float inverse_temperature,
+                          const SamplingRule& rule, const double* noise, const RowSegment* parts,
+                          std::int32_t* ids, float* logp, float* raw_logp, cudaStream_t stream) {
+  filtered_draw_kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(
+      {logits, stride, vocabulary, segments, inverse_temperature, rule, noise, parts, ids, logp,
+       raw_logp});
+}
+
+}  // namespace antisd
