@@ -96,12 +96,12 @@ void CausalLm::check_batch(const PackedBatch& batch) const {
   }
 }
 
-at::Tensor CausalLm::run_layer(std::size_t index, const at::Tensor& x,
-                               const PackedBatch& batch) const {
+at::Tensor CausalLm::run_layer(std::size_t index, const at::Tensor& x, const PackedBatch& batch,
+                               AttentionKept* kept) const {
   const LayerShape& layer = shape_.layers[index];
   const double scale = 1.0 / std::sqrt(static_cast<double>(shape_.head_dim));
   const Attend attend = [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-    return attention(q, k, v, batch.layout, layer.window, scale);
+    return attention(q, k, v, batch.layout, layer.window, scale, kept);
   };
   const LayerInputs inputs{shape_, layer, rope_table(layer.rope, batch.longest_sequence),
                            batch.positions, attend};
@@ -127,11 +127,16 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) co
   // One copy of the batch lives on until the backward pass, for all layers.
   const auto kept = recompute ? std::make_shared<const PackedBatch>(batch) : nullptr;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    x = recompute
-            ? checkpointed(
-                  [this, i, kept](const at::Tensor& input) { return run_layer(i, input, *kept); },
-                  x)
-            : run_layer(i, x, batch);
+    if (!recompute) {
+      x = run_layer(i, x, batch, nullptr);
+      continue;
+    }
+    const auto attended = std::make_shared<AttentionKept>();
+    x = checkpointed(
+        [this, i, kept, attended](const at::Tensor& input) {
+          return run_layer(i, input, *kept, attended.get());
+        },
+        x);
   }
   return rms_norm(x, final_norm_, shape_.norm_eps);
 }

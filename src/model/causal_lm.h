@@ -35,8 +35,8 @@ class CausalLm {
   at::ScalarType dtype() const { return dtype_; }
 
   // [tokens, hidden], after the last norm. With `checkpoint`, the backward pass computes each layer
-  // anew instead of keeping its intermediate values. InputError for ids outside the vocabulary or
-  // sequences that are too long.
+  // anew instead of keeping its intermediate values, attention's result aside. InputError for ids
+  // outside the vocabulary or sequences that are too long.
   at::Tensor hidden_states(const PackedBatch& batch, bool checkpoint = false) const;
 
   // [vocabulary, hidden]; the embedding itself where the head is tied.
@@ -49,7 +49,8 @@ class CausalLm {
  private:
   at::Tensor add_parameter(std::string name, std::vector<std::int64_t> sizes);
   void add_layer(const LayerShape& layer, const std::string& prefix);
-  at::Tensor run_layer(std::size_t index, const at::Tensor& x, const PackedBatch& batch) const;
+  at::Tensor run_layer(std::size_t index, const at::Tensor& x, const PackedBatch& batch,
+                       AttentionKept* kept) const;
   const RopeTable& rope_table(const RopeSettings& settings, std::int64_t positions) const;
   void check_batch(const PackedBatch& batch) const;
 

@@ -21,10 +21,21 @@ struct AttentionLayout {
   at::Tensor key_rows;
 };
 
+// What a backward pass needs of a forward one besides its operands. A layer that is computed anew
+// for its gradients keeps this from the first time, so that attention, whose cost grows with the
+// square of the length, runs once.
+struct AttentionKept {
+  at::Tensor out;               // [queries, heads, head_dim]
+  at::Tensor lse;               // log-sum-exp of each query's scores
+  at::Tensor extra_a, extra_b;  // what the GPU's libraries hand from forward to backward
+};
+
 // q: [queries, heads, head_dim]; k, v: [rows, kv_heads, head_dim]; heads a multiple of kv_heads. A
 // query sees its own key and those before it, at most `window` keys in all (0: no bound). Returns
-// [queries, heads, head_dim].
+// [queries, heads, head_dim]. With `kept`, a first call fills it and a second one, with the same
+// operands, takes its result from it and empties it.
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                     const AttentionLayout& layout, std::int64_t window, double scale);
+                     const AttentionLayout& layout, std::int64_t window, double scale,
+                     AttentionKept* kept = nullptr);
 
 }  // namespace antisd

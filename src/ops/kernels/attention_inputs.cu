@@ -9,6 +9,7 @@ namespace antisd {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kHeads = 4;
 
 // A head lies in the packs of Lanes neighbouring lanes; the lane Lanes / 2 further on holds the
 // other half of each rotated pair.
@@ -56,51 +57,70 @@ struct ForwardArguments {
   const std::int64_t* rows;
 };
 
+// The heads that a group of lanes takes of one token, `groups` apart: it reads the token's angles
+// once, and the loads of all heads are on their way together.
+struct HeadRun {
+  std::int64_t token;
+  int group, groups;
+
+  __device__ int head(int k) const { return group + k * groups; }
+};
+
+__device__ HeadRun head_run(std::int64_t index, int parts) {
+  const int groups = (parts + kHeads - 1) / kHeads;
+  const std::int64_t token = index / groups;
+  return {token, static_cast<int>(index - token * groups), groups};
+}
+
 template <int Lanes, int N, typename T>
 __global__ void __launch_bounds__(kThreads) forward_kernel(ForwardArguments<T> a) {
   using Head = HeadLanes<Lanes, N>;
-  const Head head_lanes;
+  const Head lanes;
   const int parts = a.shape.heads + a.shape.kv_heads * (a.v == nullptr ? 1 : 2);
   const int width = (a.shape.heads + 2 * a.shape.kv_heads) * Head::kHeadDim;
-  const std::int64_t work = a.shape.tokens * parts;
-  for (std::int64_t first = std::int64_t{blockIdx.x} * Head::kRows; first < work;
-       first += std::int64_t{gridDim.x} * Head::kRows) {
-    const std::int64_t index = first + head_lanes.row;
-    const bool present = index < work;
-    const std::int64_t token = present ? index / parts : 0;
-    const int head = present ? static_cast<int>(index - token * parts) : 0;
-    const Pack<T, N> pack = load_pack_if<N>(
-        present, a.qkv + token * width + head * Head::kHeadDim + head_lanes.offset());
-    const int kv_head = head - a.shape.heads;
-    const std::int64_t row = a.rows != nullptr ? a.rows[token] : token;
-    const std::int64_t kv_width = std::int64_t{a.shape.kv_heads} * Head::kHeadDim;
-    if (kv_head >= a.shape.kv_heads) {  // a value; its whole group of lanes is here
-      if (present) {
-        store_pack(a.v + row * kv_width + (kv_head - a.shape.kv_heads) * Head::kHeadDim +
-                       head_lanes.offset(),
-                   pack);
-      }
-    }
-    // All lanes go on together: the shuffles below need them.
-    float x[N], cosine[N], sine[N];
-    unpack(pack, x);
+  const std::int64_t kv_width = std::int64_t{a.shape.kv_heads} * Head::kHeadDim;
+  const std::int64_t index = std::int64_t{blockIdx.x} * Head::kRows + lanes.row;
+  HeadRun run = head_run(index, parts);
+  const bool present = run.token < a.shape.tokens;
+  if (!present) run.token = 0;  // all lanes go on together: the shuffles below need them
+  Pack<T, N> packs[kHeads];
+#pragma unroll
+  for (int k = 0; k < kHeads; ++k) {
+    packs[k] =
+        load_pack_if<N>(present && run.head(k) < parts,
+                        a.qkv + run.token * width + run.head(k) * Head::kHeadDim + lanes.offset());
+  }
+  float cosine[N], sine[N];
+  const std::int64_t angle = std::int64_t{a.positions[run.token]} * Head::kHalf + lanes.angle();
+  load_floats(a.cosine + angle, cosine);
+  load_floats(a.sine + angle, sine);
+  const std::int64_t row = a.rows != nullptr ? a.rows[run.token] : run.token;
+#pragma unroll
+  for (int k = 0; k < kHeads; ++k) {
+    const int head = run.head(k), kv_head = head - a.shape.heads;
+    float x[N];
+    unpack(packs[k], x);
     const T* norm = kv_head < 0 ? a.q_norm : a.k_norm;
     if (norm != nullptr) {
-      const float scale = head_lanes.inverse_rms(x, a.eps);
+      const float scale = lanes.inverse_rms(x, a.eps);
       float weight[N];
-      unpack(load_pack<N>(norm + head_lanes.offset()), weight);
+      unpack(load_pack<N>(norm + lanes.offset()), weight);
 #pragma unroll
       for (int i = 0; i < N; ++i)
         x[i] *= scale * weight[i];
     }
-    const std::int64_t angle = std::int64_t{a.positions[token]} * Head::kHalf + head_lanes.angle();
-    load_floats(a.cosine + angle, cosine);
-    load_floats(a.sine + angle, sine);
-    head_lanes.rotate(x, cosine, sine, 1);
-    if (!present || kv_head >= a.shape.kv_heads) continue;
-    T* target = kv_head < 0 ? a.q + (token * a.shape.heads + head) * Head::kHeadDim
-                            : a.k + row * kv_width + kv_head * Head::kHeadDim;
-    store_pack(target + head_lanes.offset(), make_pack<T>(x));
+    lanes.rotate(x, cosine, sine, 1);
+    if (!present || head >= parts) continue;
+    if (kv_head < 0) {
+      store_pack(a.q + (run.token * a.shape.heads + head) * Head::kHeadDim + lanes.offset(),
+                 make_pack<T>(x));
+    } else if (kv_head < a.shape.kv_heads) {
+      store_pack(a.k + row * kv_width + kv_head * Head::kHeadDim + lanes.offset(), make_pack<T>(x));
+    } else {
+      store_pack(
+          a.v + row * kv_width + (kv_head - a.shape.kv_heads) * Head::kHeadDim + lanes.offset(),
+          packs[k]);
+    }
   }
 }
 
@@ -122,54 +142,69 @@ struct BackwardArguments {
 template <int Lanes, int N, typename T>
 __global__ void __launch_bounds__(kThreads) backward_kernel(BackwardArguments<T> a) {
   using Head = HeadLanes<Lanes, N>;
-  const Head head_lanes;
+  const Head lanes;
   const int parts = a.heads + a.copied_heads;
   const int width = (a.shape.heads + 2 * a.shape.kv_heads) * Head::kHeadDim;
-  const std::int64_t work = a.shape.tokens * parts;
+  const std::int64_t work = a.shape.tokens * ((parts + kHeads - 1) / kHeads);
   float weight[N] = {}, dweight[N] = {};
-  if (a.norm != nullptr) unpack(load_pack<N>(a.norm + head_lanes.offset()), weight);
+  if (a.norm != nullptr) unpack(load_pack<N>(a.norm + lanes.offset()), weight);
   for (std::int64_t first = std::int64_t{blockIdx.x} * Head::kRows; first < work;
        first += std::int64_t{gridDim.x} * Head::kRows) {
-    const std::int64_t index = first + head_lanes.row;
-    const bool present = index < work;
-    const std::int64_t token = present ? index / parts : 0;
-    const int head = present ? static_cast<int>(index - token * parts) : 0;
-    const bool copied = head >= a.heads;
-    const HeadGradient& source = copied ? a.copied : a.dy;
-    const Pack<T, N> gradient = load_pack_if<N>(
-        present, static_cast<const T*>(source.data) + token * source.token_stride +
-                     (copied ? head - a.heads : head) * source.head_stride + head_lanes.offset());
-    const std::int64_t place =
-        token * width + std::int64_t{a.first_head + head} * Head::kHeadDim + head_lanes.offset();
-    float d[N], cosine[N], sine[N];
-    unpack(gradient, d);
-    const std::int64_t angle = std::int64_t{a.positions[token]} * Head::kHalf + head_lanes.angle();
+    HeadRun run = head_run(first + lanes.row, parts);
+    const bool present = run.token < a.shape.tokens;
+    if (!present) run.token = 0;
+    Pack<T, N> gradients[kHeads], inputs[kHeads];
+#pragma unroll
+    for (int k = 0; k < kHeads; ++k) {
+      const int head = run.head(k);
+      const bool copied = head >= a.heads, here = present && head < parts;
+      const HeadGradient& source = copied ? a.copied : a.dy;
+      gradients[k] = load_pack_if<N>(
+          here, static_cast<const T*>(source.data) + run.token * source.token_stride +
+                    (copied ? head - a.heads : head) * source.head_stride + lanes.offset());
+      inputs[k] =
+          load_pack_if<N>(here && a.norm != nullptr,
+                          a.qkv + run.token * width +
+                              std::int64_t{a.first_head + head} * Head::kHeadDim + lanes.offset());
+    }
+    float cosine[N], sine[N];
+    const std::int64_t angle = std::int64_t{a.positions[run.token]} * Head::kHalf + lanes.angle();
     load_floats(a.cosine + angle, cosine);
     load_floats(a.sine + angle, sine);
-    head_lanes.rotate(d, cosine, sine, -1);
-    if (a.norm != nullptr) {
-      // y = x r w with r = 1 / sqrt(mean(x^2) + eps): dx = r (w dy - x r^2 mean(w dy x)).
-      float x[N];
-      unpack(load_pack_if<N>(present, a.qkv + place), x);
-      const float scale = head_lanes.inverse_rms(x, a.eps);
-      float dot = 0;
 #pragma unroll
-      for (int i = 0; i < N; ++i)
-        dot += d[i] * weight[i] * x[i];
-      dot = lane_sum(dot, Lanes) / Head::kHeadDim * scale * scale;
+    for (int k = 0; k < kHeads; ++k) {
+      const int head = run.head(k);
+      const bool copied = head >= a.heads, here = present && head < parts;
+      float d[N];
+      unpack(gradients[k], d);
+      lanes.rotate(d, cosine, sine, -1);
+      if (a.norm != nullptr) {
+        // y = x r w with r = 1 / sqrt(mean(x^2) + eps): dx = r (w dy - x r^2 mean(w dy x)).
+        float x[N], dot = 0;
+        unpack(inputs[k], x);
+        const float scale = lanes.inverse_rms(x, a.eps);
 #pragma unroll
-      for (int i = 0; i < N; ++i) {
-        if (present && !copied) dweight[i] += d[i] * x[i] * scale;
-        d[i] = scale * (weight[i] * d[i] - x[i] * dot);
+        for (int i = 0; i < N; ++i)
+          dot += d[i] * weight[i] * x[i];
+        dot = lane_sum(dot, Lanes) / Head::kHeadDim * scale * scale;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+          if (here && !copied) dweight[i] += d[i] * x[i] * scale;
+          d[i] = scale * (weight[i] * d[i] - x[i] * dot);
+        }
+      }
+      if (here) {
+        store_pack(a.dqkv + run.token * width + std::int64_t{a.first_head + head} * Head::kHeadDim +
+                       lanes.offset(),
+                   copied ? gradients[k] : make_pack<T>(d));
       }
     }
-    if (present) store_pack(a.dqkv + place, copied ? gradient : make_pack<T>(d));
   }
   if (a.norm == nullptr) return;
   __shared__ float sums[Head::kRows][Head::kHeadDim];
 #pragma unroll
   for (int i = 0; i < N; ++i)
-    sums[head_lanes.row][head_lanes.offset() + i] = dweight[i];
+    sums[lanes.row][lanes.offset() + i] = dweight[i];
   __syncthreads();
   for (int i = threadIdx.x; i < Head::kHeadDim; i += kThreads) {
     float sum = 0;
@@ -207,7 +242,8 @@ void run_forward(const ForwardArguments<T>& a, cudaStream_t stream) {
   with_lanes<T>(a.shape.head_dim, [&](auto lanes) {
     constexpr int kLanes = decltype(lanes)::value;
     forward_kernel<kLanes, kWidePack<T>>
-        <<<grid_for(a.shape.tokens * parts, kThreads / kLanes), kThreads, 0, stream>>>(a);
+        <<<grid_for(a.shape.tokens * ceil_div(parts, kHeads), kThreads / kLanes), kThreads, 0,
+           stream>>>(a);
   });
 }
 
