@@ -111,6 +111,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(ForwardArguments<T> a
     }
     lanes.rotate(x, cosine, sine, 1);
     if (!present || head >= parts) continue;
+    if (kv_head >= 0 && row < 0) continue;
     if (kv_head < 0) {
       store_pack(a.q + (run.token * a.shape.heads + head) * Head::kHeadDim + lanes.offset(),
                  make_pack<T>(x));

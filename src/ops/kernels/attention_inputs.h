@@ -20,7 +20,7 @@ bool fused_attention_inputs_fit(ElementType type, int head_dim);
 
 // Norm over each head (where q_norm, k_norm are not null), then rotation; one pass. q: [tokens,
 // heads, head_dim]. k, v: rows of kv_heads * head_dim elements; token i goes to row rows[i], or to
-// row i where `rows` is null. A null v is left out.
+// row i where `rows` is null; to none where rows[i] < 0. A null v is left out.
 void launch_attention_inputs(ElementType type, const AttentionInputShape& shape, const void* qkv,
                              const void* q_norm, const void* k_norm, double eps,
                              const float* cosine, const float* sine, const std::int32_t* positions,
