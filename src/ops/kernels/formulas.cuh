@@ -7,7 +7,7 @@
 #ifdef __CUDACC__
 #define ANTISD_FORMULA __host__ __device__ __forceinline__
 #else
-#define ANTISD_FORMULA inline
+#define ANTISD_FORMULA inline __attribute__((always_inline))
 #endif
 
 namespace antisd {
