@@ -11,11 +11,13 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/error.h"
+#include "ops/adamw.h"
 #include "ops/attention.h"
 #include "ops/attention_inputs.h"
 #include "ops/device.h"
 #include "ops/experts.h"
 #include "ops/rms_norm.h"
+#include "ops/squared_norms.h"
 #include "ops/swiglu.h"
 #include "ops/token_scores.h"
 #include "ops/uniform_noise.h"
@@ -292,6 +294,51 @@ double uniform_noise_error(at::Device device) {
   return different * 2;
 }
 
+// Three steps of AdamW, their result beside the textbook formula in double. Moments and masters
+// are fp32 on every backend, so the tolerance is fp32's; a bf16 weight is its master, rounded.
+double adamw_error(const Backend& backend, std::int64_t count) {
+  const AdamWSettings settings{.lr = 1e-2, .weight_decay = 0.1};
+  const bool has_master = backend.dtype == at::kBFloat16;
+  at::Tensor weight = random({count}, 17).to(backend.dtype).to(backend.device);
+  at::Tensor master = weight.to(at::kFloat, false, /*copy=*/true);
+  at::Tensor first = at::zeros_like(master), second = at::zeros_like(master);
+  at::Tensor w = weight.to(at::kCPU, at::kDouble), m = at::zeros_like(w), v = at::zeros_like(w);
+  for (int t = 1; t <= 3; ++t) {
+    const at::Tensor gradient =
+        random({count}, 17 + static_cast<std::uint64_t>(t), 0.1).to(backend.dtype);
+    adamw_step(
+        {weight, has_master ? master : at::Tensor(), gradient.to(backend.device), first, second},
+        adamw_factors(settings, t, 0.5));
+    const at::Tensor g = gradient.to(at::kDouble) * 0.5;
+    m = m * settings.beta1 + g * (1 - settings.beta1);
+    v = v * settings.beta2 + g * g * (1 - settings.beta2);
+    const at::Tensor denominator = (v / (1 - std::pow(settings.beta2, t))).sqrt() + settings.eps;
+    w = w - settings.lr *
+                (m / (1 - std::pow(settings.beta1, t)) / denominator + settings.weight_decay * w);
+  }
+  if (has_master && !weight.equal(master.to(at::kBFloat16))) return 1e9;
+  const auto error = [](const at::Tensor& result, const at::Tensor& expected) {
+    const at::Tensor difference = (result.to(at::kCPU, at::kDouble) - expected).abs();
+    return difference.max().item<double>() / expected.abs().max().item<double>() / 2e-6;
+  };
+  return std::max({error(has_master ? master : weight, w), error(first, m), error(second, v)});
+}
+
+double squared_norms_error(const Backend& backend) {
+  const Tensors values = {random({1001}, 21).to(backend.dtype),
+                          random({300, 700}, 22, 1e-3).to(backend.dtype)};
+  Tensors moved;
+  for (const at::Tensor& value : values)
+    moved.push_back(value.to(backend.device));
+  const std::vector<double> squares = fetch_squared_norms(moved);
+  double worst = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double expected = values[i].to(at::kDouble).square().sum().item<double>();
+    worst = std::max(worst, std::abs(squares[i] - expected) / expected / 1e-5);
+  }
+  return worst;
+}
+
 std::vector<OpCase> all_cases() {
   const AttentionShape gqa{8, 2, 64}, mqa{4, 1, 128}, mha{3, 3, 16};
   return {rms_norm_case(37, 96),
@@ -347,6 +394,13 @@ int run_op_tests() {
   };
   for (const at::Device& device : devices)
     report("uniform_noise", device.str(), uniform_noise_error(device));
+  std::vector<Backend> optimizer_backends = backends;
+  optimizer_backends.push_back({at::kCPU, at::kBFloat16, 0});
+  for (const Backend& backend : optimizer_backends) {
+    for (const std::int64_t count : {std::int64_t{5}, std::int64_t{40'007}, std::int64_t{1} << 20})
+      report(fmt::format("adamw {}", count), backend.name(), adamw_error(backend, count));
+    report("squared_norms", backend.name(), squared_norms_error(backend));
+  }
   for (const OpCase& test : all_cases()) {
     for (const Backend& backend : backends) {
       if (test.needs_bf16_on_gpu && backend.device.is_cuda() && backend.dtype == at::kFloat)

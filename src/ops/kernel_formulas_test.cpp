@@ -233,5 +233,33 @@ TEST(KernelFormulas, LogitGradientIsTheSlopeOfBothScores) {
   }
 }
 
+// Loshchilov and Hutter's algorithm 2 as they write it, in doubles.
+TEST(KernelFormulas, AdamwFollowsThePaper) {
+  const double lr = 0.01, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, decay = 0.1, scale = 0.25;
+  double weight = 0.7, first = 0, second = 0;
+  AdamWElement element = {0.7f, 0, 0};
+  for (int t = 1; t <= 40; ++t) {
+    const double gradient = std::sin(t) * std::pow(10, t % 5 - 3), g = gradient * scale;
+    first = beta1 * first + (1 - beta1) * g;
+    second = beta2 * second + (1 - beta2) * g * g;
+    const double first_hat = first / (1 - std::pow(beta1, t)),
+                 second_hat = second / (1 - std::pow(beta2, t));
+    weight -= lr * (first_hat / (std::sqrt(second_hat) + eps) + decay * weight);
+    const AdamWFactors factors = {static_cast<float>(scale),
+                                  static_cast<float>(1 - beta1),
+                                  static_cast<float>(beta2),
+                                  static_cast<float>(1 - beta2),
+                                  static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
+                                  static_cast<float>(eps),
+                                  static_cast<float>(lr / (1 - std::pow(beta1, t))),
+                                  static_cast<float>(lr * decay)};
+    element = adamw_element(static_cast<float>(gradient), element, factors);
+    EXPECT_NEAR(element.weight, weight, 1e-6);
+    EXPECT_NEAR(element.first, first, 1e-6 * std::abs(g) + 1e-7);
+    EXPECT_NEAR(element.second, second, 1e-6 * second);
+  }
+  EXPECT_LT(weight, 0.69);
+}
+
 }  // namespace
 }  // namespace antisd

@@ -1,0 +1,49 @@
+// What the processes of one run tell each other. The loop is written as if there were several;
+// alone, each call returns at once.
+//
+//   std::unique_ptr<Communicator> processes = alone();
+//   const double tokens = sum(*processes, local_tokens);            // of the global batch
+//   const double median = median_of(processes->gather(entropies));  // of all values, not of
+//   medians
+//
+// Every process makes the same calls in the same order. Sums run in the order of the ranks, so that
+// all processes get the same bits, run after run.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace antisd {
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  bool is_first() const { return rank() == 0; }  // the one that writes files and talks
+
+  // In place, over all processes.
+  virtual void sum(std::span<double> values) = 0;
+  virtual void sum(at::Tensor& values) = 0;  // of one shape and type everywhere
+
+  // The values of rank 0, then of rank 1, and so on, for every process. Counts may differ.
+  virtual std::vector<double> gather(std::span<const double> values) = 0;
+
+  // What `root` holds, to all; the others' text or values are replaced.
+  virtual void broadcast(std::string& text, int root) = 0;
+  virtual void broadcast(at::Tensor& values, int root) = 0;
+
+  virtual void barrier() = 0;
+};
+
+double sum(Communicator& processes, double value);
+
+// A run of one process.
+std::unique_ptr<Communicator> alone();
+
+}  // namespace antisd

@@ -1,0 +1,30 @@
+// A file that grows by whole records: a record that the disk refuses leaves nothing behind, so that
+// the next one can follow once there is space again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+namespace antisd {
+
+class AppendFile {
+ public:
+  // Opens or makes the file. RunError where that fails.
+  explicit AppendFile(const std::filesystem::path& path);
+  ~AppendFile();
+  AppendFile(const AppendFile&) = delete;
+  AppendFile& operator=(const AppendFile&) = delete;
+
+  // In the system's hands when this returns: a kill of the program loses none of it. RunError.
+  void append(std::string_view record);
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::int64_t size_ = 0;  // of the whole records
+};
+
+}  // namespace antisd

@@ -1,0 +1,33 @@
+// One step of AdamW on one tensor, in one pass over its memory.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "ops/kernels/formulas.cuh"
+
+namespace antisd {
+
+struct AdamWSettings {
+  double lr = 1e-6;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;  // decoupled: times lr
+};
+
+// `step` counts from 1; every gradient is multiplied by `gradient_scale` first.
+AdamWFactors adamw_factors(const AdamWSettings& settings, std::int64_t step, double gradient_scale);
+
+// All contiguous, of one size, on one device.
+struct AdamWTensors {
+  at::Tensor weight;         // fp32, or bf16 beside its master
+  at::Tensor master;         // fp32; undefined where the weight is its own master
+  at::Tensor gradient;       // fp32 or bf16
+  at::Tensor first, second;  // fp32 moments
+};
+
+// The result does not depend on the number of threads.
+void adamw_step(const AdamWTensors& tensors, const AdamWFactors& factors);
+
+}  // namespace antisd

@@ -1,0 +1,15 @@
+// Sums of squares of many tensors, for the norm of the gradient.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace antisd {
+
+// One a tensor (contiguous, fp32 or bf16, all on one device), to the host: waits for the device
+// once. The same bits whatever the number of threads. Not finite where a value is not.
+std::vector<double> fetch_squared_norms(std::span<const at::Tensor> tensors);
+
+}  // namespace antisd

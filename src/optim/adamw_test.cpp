@@ -1,0 +1,318 @@
+#include "optim/adamw.h"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/testing.h"
+#include "io/safetensors.h"
+#include "model/weights.h"
+
+namespace antisd {
+namespace {
+
+ModelShape tiny_shape(std::int64_t scale = 1) {
+  ModelShape shape;
+  shape.architecture = Architecture::kLlama;
+  shape.vocabulary = 5 * scale;
+  shape.hidden = 4 * scale;
+  shape.intermediate = 3 * scale;
+  shape.heads = 2;
+  shape.kv_heads = 1;
+  shape.head_dim = 2;
+  shape.max_positions = 8;
+  shape.tied_head = true;
+  shape.layers.resize(1);
+  return shape;
+}
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+Tensors read_tensors(const std::filesystem::path& path) {
+  Tensors tensors;
+  const SafetensorsFile file(path);
+  for (const SafetensorsTensor& tensor : file.tensors()) {
+    at::Tensor copy = at::empty(tensor.shape, at::kFloat);
+    std::memcpy(copy.mutable_data_ptr(), tensor.data.data(), tensor.data.size());
+    tensors[tensor.name] = copy;
+  }
+  return tensors;
+}
+
+void set_weights(CausalLm& model, const Tensors& values, const std::string& prefix) {
+  const at::NoGradGuard no_grad;
+  for (Parameter& parameter : model.parameters())
+    parameter.value.copy_(values.at(prefix + parameter.name));
+}
+
+// As if a backward pass had left them there.
+void set_gradients(CausalLm& model, const Tensors& values, const std::string& prefix,
+                   double scale = 1) {
+  for (Parameter& parameter : model.parameters()) {
+    parameter.value.mutable_grad() =
+        (values.at(prefix + parameter.name) * scale).to(parameter.value.scalar_type());
+  }
+}
+
+std::vector<at::Tensor> copy_of(const CausalLm& model, const AdamW& optimizer) {
+  std::vector<at::Tensor> copies;
+  for (const Parameter& parameter : model.parameters())
+    copies.push_back(parameter.value.detach().clone());
+  for (const AdamW::State& state : optimizer.state()) {
+    for (const at::Tensor* tensor : {&state.first, &state.second, &state.master}) {
+      if (tensor->defined()) copies.push_back(tensor->clone());
+    }
+  }
+  return copies;
+}
+
+bool same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::memcmp(a[i].const_data_ptr(), b[i].const_data_ptr(), a[i].nbytes()) != 0) return false;
+  }
+  return true;
+}
+
+constexpr AdamWOptions kRecorded = {.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
+
+class AdamWTest : public ::testing::Test {
+ protected:
+  const Tensors recorded_ = read_tensors(testing::fixture("optim/adamw.safetensors"));
+  const std::unique_ptr<Communicator> alone_ = alone();
+
+  std::string gradient(int step) const { return fmt::format("gradient.{}.", step); }
+};
+
+// torch.optim.AdamW after clip_grad_norm_, in double precision.
+TEST_F(AdamWTest, DoesWhatTorchDoes) {
+  CausalLm model(tiny_shape(), at::kCPU, at::kFloat);
+  set_weights(model, recorded_, "initial.");
+  AdamW optimizer(model, kRecorded, *alone_);
+  const at::Tensor& norms = recorded_.at("norms");
+  int clipped = 0;
+  for (int step = 0; step < norms.size(0); ++step) {
+    set_gradients(model, recorded_, gradient(step));
+    const auto norm = norms[step].item<double>();
+    const UpdateReport report = optimizer.step(recorded_.at("rates")[step].item<double>());
+    EXPECT_TRUE(report.applied);
+    EXPECT_NEAR(report.grad_norm, norm, 1e-6 * norm);
+    EXPECT_NEAR(report.clip_scale, std::min(1.0, 1.0 / (norm + 1e-6)), 1e-6);
+    clipped += report.clip_scale < 1;
+    for (const Parameter& parameter : model.parameters()) {
+      const at::Tensor& after = recorded_.at(fmt::format("after.{}.{}", step, parameter.name));
+      // Weights near 1 to 3, changed by up to 1e-2: 2e-7 of them is an fp32 rounding.
+      EXPECT_LT((parameter.value - after).abs().max().item<double>(), 1e-6) << parameter.name;
+    }
+  }
+  EXPECT_EQ(clipped, 3);
+  EXPECT_EQ(optimizer.steps(), 6);
+  for (std::size_t i = 0; i < optimizer.state().size(); ++i) {
+    const std::string& name = model.parameters()[i].name;
+    EXPECT_TRUE(optimizer.state()[i].first.allclose(recorded_.at("first." + name), 1e-5, 1e-9));
+    EXPECT_TRUE(optimizer.state()[i].second.allclose(recorded_.at("second." + name), 1e-5, 1e-9));
+    EXPECT_FALSE(optimizer.state()[i].master.defined());
+  }
+}
+
+// A model in bf16 and the same weights in fp32, each with an optimizer.
+struct Twins {
+  CausalLm small{tiny_shape(), at::kCPU, at::kBFloat16}, full{tiny_shape(), at::kCPU, at::kFloat};
+  std::optional<AdamW> small_optimizer, full_optimizer;
+
+  Twins(const Tensors& weights, Communicator& processes) {
+    set_weights(small, weights, "initial.");
+    {
+      const at::NoGradGuard no_grad;
+      for (std::size_t i = 0; i < full.parameters().size(); ++i)
+        full.parameters()[i].value.copy_(small.parameters()[i].value);
+    }
+    small_optimizer.emplace(small, kRecorded, processes);
+    full_optimizer.emplace(full, kRecorded, processes);
+  }
+
+  // Adds what the small one has to the full one's gradients.
+  void pass_gradients_on() {
+    for (std::size_t i = 0; i < full.parameters().size(); ++i) {
+      at::Tensor& sum = full.parameters()[i].value.mutable_grad();
+      const at::Tensor gradient = small.parameters()[i].value.grad().to(at::kFloat);
+      sum = sum.defined() ? sum + gradient : gradient;
+    }
+  }
+
+  void expect_same_weights() const {
+    for (std::size_t i = 0; i < full.parameters().size(); ++i) {
+      const at::Tensor& master = small_optimizer->state()[i].master;
+      EXPECT_TRUE(master.equal(full.parameters()[i].value));
+      EXPECT_TRUE(small.parameters()[i].value.equal(master.to(at::kBFloat16)));
+    }
+  }
+};
+
+TEST_F(AdamWTest, MastersAreWhatFp32WeightsWouldBe) {
+  Twins twins(recorded_, *alone_);
+  for (int step = 0; step < 6; ++step) {
+    set_gradients(twins.small, recorded_, gradient(step));
+    twins.pass_gradients_on();
+    EXPECT_EQ(twins.small_optimizer->step(1e-3).grad_norm,
+              twins.full_optimizer->step(1e-3).grad_norm);
+  }
+  twins.expect_same_weights();
+}
+
+TEST_F(AdamWTest, MicroBatchesAddUpInFp32) {
+  Twins twins(recorded_, *alone_);
+  for (int step = 0; step < 3; ++step) {
+    for (int part = 0; part < 3; ++part) {
+      set_gradients(twins.small, recorded_, gradient(step + part));
+      twins.pass_gradients_on();
+      twins.small_optimizer->take_gradients();
+    }
+    twins.small_optimizer->step(1e-3);
+    twins.full_optimizer->step(1e-3);
+  }
+  twins.expect_same_weights();
+}
+
+// Steps far below a bf16 weight's last place still add up.
+TEST_F(AdamWTest, SmallStepsAreNotLostInBf16) {
+  CausalLm model(tiny_shape(), at::kCPU, at::kBFloat16);
+  set_weights(model, recorded_, "initial.");
+  AdamW optimizer(model, {.weight_decay = 0}, *alone_);
+  const at::Tensor before = model.parameters()[0].value.detach().to(at::kFloat);
+  for (int step = 0; step < 300; ++step) {
+    set_gradients(model, recorded_, gradient(0));
+    optimizer.step(1e-4);
+  }
+  const at::Tensor expected = before - 0.03 * recorded_.at("gradient.0.embedding").sign();
+  EXPECT_LT((model.parameters()[0].value.to(at::kFloat) - expected).abs().max().item<double>(),
+            0.01);  // half of the last place of a bf16 near 2
+}
+
+TEST_F(AdamWTest, TakingTheOnlyGradientsChangesNothing) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const auto after_step = [&](bool take) {
+      CausalLm model(tiny_shape(), at::kCPU, dtype);
+      set_weights(model, recorded_, "initial.");
+      AdamW optimizer(model, kRecorded, *alone_);
+      set_gradients(model, recorded_, gradient(1));
+      if (take) optimizer.take_gradients();
+      optimizer.step(1e-3);
+      return copy_of(model, optimizer);
+    };
+    EXPECT_TRUE(same_bits(after_step(true), after_step(false)));
+  }
+}
+
+TEST_F(AdamWTest, BackwardPassesOfFp32WeightsAddUpByThemselves) {
+  CausalLm model(tiny_shape(), at::kCPU, at::kFloat);
+  set_weights(model, recorded_, "initial.");
+  AdamW optimizer(model, kRecorded, *alone_);
+  for (int part = 0; part < 2; ++part) {
+    (model.parameters()[0].value.square().sum() * 0.5).backward();
+    optimizer.take_gradients();
+  }
+  const double norm = recorded_.at("initial.embedding").norm().item<double>();
+  EXPECT_NEAR(optimizer.step(1e-3).grad_norm, 2 * norm, 1e-5);
+}
+
+TEST_F(AdamWTest, AGradientThatIsNotFiniteChangesNothing) {
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    CausalLm model(tiny_shape(), at::kCPU, at::kFloat);
+    set_weights(model, recorded_, "initial.");
+    AdamW optimizer(model, kRecorded, *alone_);
+    set_gradients(model, recorded_, gradient(0));
+    optimizer.step(1e-3);
+    const auto before = copy_of(model, optimizer);
+    set_gradients(model, recorded_, gradient(1));
+    model.parameters()[5].value.mutable_grad()[3][2] = bad;
+    const UpdateReport report = optimizer.step(1e-3);
+    EXPECT_FALSE(report.applied);
+    EXPECT_FALSE(std::isfinite(report.grad_norm));
+    EXPECT_EQ(report.culprit, model.parameters()[5].name);
+    EXPECT_EQ(optimizer.steps(), 1);
+    EXPECT_TRUE(same_bits(copy_of(model, optimizer), before));
+    EXPECT_FALSE(model.parameters()[5].value.grad().defined());
+  }
+}
+
+TEST_F(AdamWTest, AParameterWithoutAGradientStays) {
+  CausalLm model(tiny_shape(), at::kCPU, at::kFloat);
+  set_weights(model, recorded_, "initial.");
+  AdamW optimizer(model, kRecorded, *alone_);
+  set_gradients(model, recorded_, gradient(0));
+  model.parameters()[3].value.mutable_grad().reset();
+  optimizer.step(1e-2);
+  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+    const Parameter& parameter = model.parameters()[i];
+    EXPECT_EQ(parameter.value.equal(recorded_.at("initial." + parameter.name)), i == 3);
+  }
+  EXPECT_EQ(optimizer.step(1e-2).grad_norm, 0);  // none at all
+}
+
+TEST_F(AdamWTest, ThreadsDoNotChangeABit) {
+  const int threads_before = at::get_num_threads();
+  std::vector<at::Tensor> reference;
+  double norm = 0;
+  for (const int threads : {1, 2, 3, 7}) {
+    at::set_num_threads(threads);
+    CausalLm model(tiny_shape(67), at::kCPU, at::kFloat);
+    initialise_randomly(model, 5);
+    AdamW optimizer(model, {}, *alone_);
+    UpdateReport report;
+    for (int step = 0; step < 2; ++step) {
+      for (Parameter& parameter : model.parameters())
+        parameter.value.mutable_grad() = parameter.value.detach().sin() * 10;
+      report = optimizer.step(1e-3);
+    }
+    if (reference.empty()) {
+      reference = copy_of(model, optimizer);
+      norm = report.grad_norm;
+    }
+    EXPECT_TRUE(same_bits(copy_of(model, optimizer), reference)) << threads;
+    EXPECT_EQ(report.grad_norm, norm) << threads;
+  }
+  at::set_num_threads(threads_before);
+}
+
+// Several processes hold a part each: the norm is that of all parts.
+TEST_F(AdamWTest, TheNormIsOverAllProcesses) {
+  struct Twice : Communicator {
+    int rank() const override { return 0; }
+    int size() const override { return 2; }
+    void sum(std::span<double> values) override {
+      for (double& value : values)
+        value *= 2;
+    }
+    void sum(at::Tensor&) override {}
+    std::vector<double> gather(std::span<const double>) override { return {}; }
+    void broadcast(std::string&, int) override {}
+    void broadcast(at::Tensor&, int) override {}
+    void barrier() override {}
+  } twice;
+  CausalLm model(tiny_shape(), at::kCPU, at::kFloat);
+  set_weights(model, recorded_, "initial.");
+  AdamW optimizer(model, kRecorded, twice);
+  set_gradients(model, recorded_, gradient(1));
+  const auto norm = recorded_.at("norms")[1].item<double>();
+  EXPECT_NEAR(optimizer.step(1e-3).grad_norm, norm * std::sqrt(2), 1e-5 * norm);
+}
+
+TEST(AdamWOptions, ComeFromTheConfiguration) {
+  OptimConfig config;
+  config.betas = {0.8, 0.7};
+  config.grad_clip = 3;
+  const AdamWOptions options = adamw_options(config);
+  EXPECT_EQ(options.beta1, 0.8);
+  EXPECT_EQ(options.beta2, 0.7);
+  EXPECT_EQ(options.weight_decay, 0.01);
+  EXPECT_EQ(options.grad_clip, 3);
+}
+
+}  // namespace
+}  // namespace antisd
