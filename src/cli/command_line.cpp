@@ -8,6 +8,10 @@
 #include "core/error.h"
 #include "core/nearest.h"
 
+#ifdef ANTISD_TORCH
+#include "ops/tensor_errors.h"
+#endif
+
 namespace antisd {
 
 const std::vector<Command>& all_commands() {
@@ -42,6 +46,16 @@ void check_command_name(const std::string& name) {
                                               : fmt::format("did you mean '{}'?", nearest)});
 }
 
+int run_guarded(const std::function<int()>& run) {
+#ifdef ANTISD_TORCH
+  int status = 1;
+  with_tensor_errors([&] { status = run(); });
+  return status;
+#else
+  return run();
+#endif
+}
+
 int parse_and_run(int argc, const char* const* argv) {
   CLI::App app("antisd: reinforcement learning of reasoning models with Anti-Self-Distillation",
                "antisd");
@@ -65,7 +79,7 @@ int parse_and_run(int argc, const char* const* argv) {
     throw InputError(error.what(), {.remedy = fmt::format("see `{} --help`", command)});
   }
   for (const auto& [subcommand, run] : runs) {
-    if (subcommand->parsed()) return run();
+    if (subcommand->parsed()) return run_guarded(run);
   }
   return 2;
 }

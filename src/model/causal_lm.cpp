@@ -88,6 +88,11 @@ const RopeTable& CausalLm::rope_table(const RopeSettings& settings, std::int64_t
 }
 
 void CausalLm::check_batch(const PackedBatch& batch) const {
+  if (batch.smallest_id < 0 || batch.largest_id >= shape_.vocabulary) {
+    throw InputError(fmt::format("the sequences hold ids {} to {}; the model knows ids 0 to {}",
+                                 batch.smallest_id, batch.largest_id, shape_.vocabulary - 1),
+                     {.remedy = "use the tokenizer of this model"});
+  }
   if (batch.longest_sequence > shape_.max_positions) {
     throw InputError(
         fmt::format("a sequence of {} tokens; the model has {} positions (max_position_embeddings)",

@@ -173,6 +173,22 @@ void read_experts(const Fields& fields, ModelShape& shape) {
   }
 }
 
+// Keeps every later product of sizes far from overflow.
+void check_size(const ModelShape& shape, const std::string& where) {
+  constexpr double kMost = 1e14;
+  const auto hidden = static_cast<double>(shape.hidden);
+  const double layer_width =
+      2.0 * static_cast<double>(shape.heads + shape.kv_heads) *
+          static_cast<double>(shape.head_dim) +
+      3.0 * static_cast<double>(shape.intermediate) +
+      3.0 * static_cast<double>(shape.experts) * static_cast<double>(shape.expert_intermediate + 1);
+  const double count = hidden * (2.0 * static_cast<double>(shape.vocabulary) +
+                                 static_cast<double>(shape.layers.size()) * layer_width);
+  if (count <= kMost && static_cast<double>(shape.max_positions) <= kMost) return;
+  throw InputError(fmt::format("the sizes make a model of about {:.1e} parameters", count),
+                   {.where = where, .remedy = "use the config.json that belongs to the weights"});
+}
+
 }  // namespace
 
 ModelShape parse_model_shape(const Json& config, const std::string& where) {
@@ -221,6 +237,7 @@ ModelShape parse_model_shape(const Json& config, const std::string& where) {
     shape.layers[i].rope = windows[i] > 0 ? rope.sliding : rope.full;
   }
   if (moe) read_experts(fields, shape);
+  check_size(shape, where);
   return shape;
 }
 
@@ -230,11 +247,16 @@ ModelShape read_model_shape(const std::filesystem::path& config_file) {
 }
 
 std::int64_t ModelShape::parameter_count() const {
+  const std::int64_t q = heads * head_dim, kv = kv_heads * head_dim;
   std::int64_t count = vocabulary * hidden * (tied_head ? 1 : 2) + hidden;
   for (const LayerShape& layer : layers) {
-    count += hidden * head_dim * (2 * heads + 2 * kv_heads) + 2 * hidden;
+    count += hidden * (2 * q + 2 * kv) + 2 * hidden;  // projections, two norms
+    if (architecture == Architecture::kOlmo3) count += q + kv;
+    if (architecture == Architecture::kQwen3 || architecture == Architecture::kQwen3Moe)
+      count += 2 * head_dim;
+    count += (qkv_bias ? q + 2 * kv : 0) + (output_bias ? hidden : 0);
     count += layer.sparse ? experts * (3 * hidden * expert_intermediate + hidden)
-                          : 3 * hidden * intermediate;
+                          : 3 * hidden * intermediate + (mlp_bias ? 2 * intermediate + hidden : 0);
   }
   return count;
 }

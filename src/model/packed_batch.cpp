@@ -118,6 +118,8 @@ PackedBatch pack(std::span<const Sequence> sequences, at::Device device, PackOpt
     const Sequence& tokens = sequences[segment.sequence];
     for (std::int64_t i = segment.begin; i < segment.end; ++i) {
       ids.push_back(tokens[i]);
+      batch.smallest_id = std::min(batch.smallest_id, tokens[i]);
+      batch.largest_id = std::max(batch.largest_id, tokens[i]);
       positions.push_back(static_cast<std::int32_t>(i));
     }
     shared |= segment.parent >= 0;

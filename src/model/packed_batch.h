@@ -23,6 +23,7 @@ struct PackedBatch {
   // rows[s][i]: where token i of sequence s lies among the packed rows.
   std::vector<std::vector<std::int64_t>> rows;
   std::int64_t longest_sequence = 0;
+  std::int32_t smallest_id = 0, largest_id = 0;  // on the host, to be checked without waiting
 
   std::int64_t tokens() const { return ids.size(0); }
 };

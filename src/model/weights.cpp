@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "core/check.h"
 #include "core/error.h"
@@ -15,19 +16,12 @@ namespace {
 
 constexpr std::int64_t kShardBytes = 5'000'000'000;
 
-at::ScalarType scalar_type(TensorType type, const std::string& where) {
-  switch (type) {
-    case TensorType::kF32:
-      return at::kFloat;
-    case TensorType::kF16:
-      return at::kHalf;
-    case TensorType::kBF16:
-      return at::kBFloat16;
-    default:
-      break;
-  }
-  throw InputError(fmt::format("weights of type {}", name_of(type)),
-                   {.where = where, .remedy = "weights must be F32, F16 or BF16"});
+// Nothing for a type that weights cannot have.
+std::optional<at::ScalarType> scalar_type(TensorType type) {
+  if (type == TensorType::kF32) return at::kFloat;
+  if (type == TensorType::kF16) return at::kHalf;
+  if (type == TensorType::kBF16) return at::kBFloat16;
+  return std::nullopt;
 }
 
 TensorType tensor_type(at::ScalarType type) {
@@ -38,8 +32,8 @@ TensorType tensor_type(at::ScalarType type) {
 }
 
 // A tensor over the mapped bytes, or over a copy where they are not aligned to the element.
-at::Tensor tensor_of(const SafetensorsTensor& source, const std::string& where) {
-  const at::ScalarType type = scalar_type(source.type, where);
+at::Tensor tensor_of(const SafetensorsTensor& source) {
+  const at::ScalarType type = *scalar_type(source.type);
   const auto options = at::TensorOptions().dtype(type);
   auto* bytes = const_cast<std::byte*>(source.data.data());
   if (reinterpret_cast<std::uintptr_t>(bytes) % c10::elementSize(type) == 0) {
@@ -50,16 +44,22 @@ at::Tensor tensor_of(const SafetensorsTensor& source, const std::string& where) 
   return copy;
 }
 
+bool same_values(const SafetensorsTensor& a, const SafetensorsTensor& b) {
+  if (a.shape != b.shape || !scalar_type(a.type)) return false;
+  if (a.type == b.type) return tensor_of(a).equal(tensor_of(b));
+  return tensor_of(a).to(at::kFloat).equal(tensor_of(b).to(at::kFloat));
+}
+
 // Tensors of old files that carry nothing.
 bool is_harmless_surplus(const std::string& name) {
   return name.ends_with(".rotary_emb.inv_freq");
 }
 
 struct Mismatch {
-  std::vector<std::string> missing, surplus, misshaped;
+  std::vector<std::string> missing, surplus, misshaped, mistyped;
 
   void throw_if_any(const std::filesystem::path& directory) const {
-    if (missing.empty() && surplus.empty() && misshaped.empty()) return;
+    if (missing.empty() && surplus.empty() && misshaped.empty() && mistyped.empty()) return;
     std::string text = "the weights do not fit config.json";
     const auto list = [&](const char* what, const std::vector<std::string>& names) {
       if (names.empty()) return;
@@ -72,6 +72,7 @@ struct Mismatch {
     };
     list("missing", missing);
     list("of another shape", misshaped);
+    list("neither F32, F16 nor BF16", mistyped);
     list("that the model does not have", surplus);
     throw InputError(text, {.where = directory.string(),
                             .remedy = "use the config.json and weights of one model"});
@@ -84,7 +85,14 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 void check_finite(const at::Tensor& tensor, const std::string& name,
                   const std::filesystem::path& directory) {
-  if (tensor.isfinite().all().item<bool>()) return;
+  // A part at a time: the test makes copies of what it looks at.
+  constexpr std::int64_t kPart = 1 << 22;
+  const at::Tensor flat = tensor.flatten();
+  std::int64_t begin = 0;
+  for (; begin < flat.size(0); begin += kPart) {
+    if (!flat.slice(0, begin, begin + kPart).isfinite().all().item<bool>()) break;
+  }
+  if (begin >= flat.size(0)) return;
   throw InputError(fmt::format("the tensor {} holds NaN or infinity", name),
                    {.where = directory.string(),
                     .remedy = "fetch the weights again, or use an earlier checkpoint"});
@@ -194,15 +202,22 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
       mismatch.misshaped.push_back(fmt::format("{} is {}, not {}", slice.name,
                                                shape_text(source->shape), shape_text(slice.sizes)));
     }
+    if (source != nullptr && !scalar_type(source->type)) {
+      mismatch.mistyped.push_back(fmt::format("{} is {}", slice.name, name_of(source->type)));
+    }
   }
   if (tied) known["lm_head.weight"] = true;
+  const auto is_surplus = [&](const std::string& name) {
+    return !known.contains(name) && !is_harmless_surplus(name);
+  };
   for (const SafetensorsTensor* tensor : files.tensors()) {
-    if (!known.contains(tensor->name) && !is_harmless_surplus(tensor->name))
-      mismatch.surplus.push_back(tensor->name);
+    if (is_surplus(tensor->name)) mismatch.surplus.push_back(tensor->name);
+  }
+  for (const std::string& unplaced : files.surplus()) {  // "NAME in SHARD"
+    if (is_surplus(unplaced.substr(0, unplaced.find(" in ")))) mismatch.surplus.push_back(unplaced);
   }
   mismatch.throw_if_any(directory);
-  if (tied && head != nullptr && head != embedding &&
-      !tensor_of(*head, directory.string()).equal(tensor_of(*embedding, directory.string()))) {
+  if (tied && head != nullptr && head != embedding && !same_values(*head, *embedding)) {
     throw InputError(
         "config.json ties the head to the embedding, but lm_head.weight differs from it",
         {.where = directory.string(), .remedy = "set tie_word_embeddings to false"});
@@ -210,7 +225,7 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
 
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < slices.size(); ++i) {
-    const at::Tensor source = tensor_of(*sources[i], directory.string());
+    const at::Tensor source = tensor_of(*sources[i]);
     if (options.check_weights) check_finite(source, slices[i].name, directory);
     slices[i].of(model.parameters()[slices[i].parameter].value).copy_(source);
   }
