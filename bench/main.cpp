@@ -13,6 +13,7 @@
 #include "core/error.h"
 
 #ifdef ANTISD_TORCH
+#include "bench/experts.h"
 #include "bench/update.h"
 #endif
 
@@ -31,6 +32,7 @@ constexpr Benchmark kBenchmarks[] = {
      antisd::bench::run_grade},
     {"grade_code", "programs a second in the sandbox", antisd::bench::run_grade_code},
 #ifdef ANTISD_TORCH
+    {"experts", "a sparse layer against a dense one of equal FLOPs", antisd::bench::run_experts},
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
 #endif
     {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -13,9 +14,11 @@
 
 #include "bench/kernel_profile.h"
 #include "bench/shapes.h"
+#include "dist/communicator.h"
 #include "model/weights.h"
 #include "ops/device.h"
 #include "ops/token_scores.h"
+#include "optim/adamw.h"
 
 namespace antisd::bench {
 namespace {
@@ -27,39 +30,7 @@ struct UpdateOptions {
   std::string device = "cpu";
   int sequences = 8, length = 2048, repeats = 5;
   bool checkpoint = false, profile = false;
-};
-
-// AdamW with fp32 masters beside the compute copy.
-class Optimizer {
- public:
-  explicit Optimizer(CausalLm& model) : model_(model) {
-    for (Parameter& parameter : model.parameters()) {
-      masters_.push_back(
-          parameter.value.detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true));
-      first_.push_back(at::zeros_like(masters_.back()));
-      second_.push_back(at::zeros_like(masters_.back()));
-      steps_.push_back(at::zeros({}, masters_.back().options()));
-    }
-  }
-
-  void step() {
-    const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> gradients;
-    for (std::size_t i = 0; i < masters_.size(); ++i) {
-      gradients.push_back(model_.parameters()[i].value.grad().to(at::kFloat));
-      model_.parameters()[i].value.mutable_grad().reset();
-    }
-    at::_foreach_add_(steps_, 1);
-    at::_fused_adamw_(masters_, gradients, first_, second_, {}, steps_, /*lr=*/1e-6, /*beta1=*/0.9,
-                      /*beta2=*/0.999,
-                      /*weight_decay=*/0.01, /*eps=*/1e-8, /*amsgrad=*/false, /*maximize=*/false);
-    for (std::size_t i = 0; i < masters_.size(); ++i)
-      model_.parameters()[i].value.detach().copy_(masters_[i]);
-  }
-
- private:
-  CausalLm& model_;
-  std::vector<at::Tensor> masters_, first_, second_, steps_;
+  std::string work = "update";
 };
 
 class Clock {
@@ -95,6 +66,9 @@ int run_update(const std::vector<std::string>& arguments) {
   app.add_option("--length", options.length)->capture_default_str()->check(CLI::Range(2, 1 << 20));
   app.add_option("--repeats", options.repeats)->capture_default_str()->check(CLI::Range(1, 1000));
   app.add_flag("--checkpoint", options.checkpoint, "compute each layer anew in the backward pass");
+  app.add_option("--work", options.work, "forward, backward (both passes) or update (AdamW too)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"forward", "backward", "update"}));
   app.add_flag("--profile", options.profile, "list the kernels that take most of the time");
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
@@ -115,8 +89,11 @@ int run_update(const std::vector<std::string>& arguments) {
       }
     }
   }
-  model.require_gradients();
-  Optimizer optimizer(model);
+  const bool backward_too = options.work != "forward";
+  const auto processes = alone();
+  std::optional<AdamW> optimizer;
+  if (options.work == "update") optimizer.emplace(model, AdamWOptions{}, *processes);
+  if (backward_too) model.require_gradients();
   std::vector<std::vector<std::int32_t>> sequences(options.sequences);
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     for (int i = 0; i < options.length; ++i) {
@@ -132,36 +109,35 @@ int run_update(const std::vector<std::string>& arguments) {
     const auto [entry, is_new] = best.try_emplace(part, seconds);
     if (!is_new) entry->second = std::min(entry->second, seconds);
   };
-  for (int i = 0; i <= options.repeats; ++i) {  // the first one warms up
+  const at::AutoGradMode gradients(backward_too);
+  const auto step = [&](bool counts) {
     Clock clock(device);
     const at::Tensor hidden = model.hidden_states(batch, options.checkpoint);
     const double layers = clock.lap();
     const auto scores = token_scores(hidden, model.head(), targets, 1.0, model.shape().vocabulary);
     const double head = clock.lap();
-    torch::autograd::backward({-scores.logp.mean()}, {});
+    if (backward_too) torch::autograd::backward({-scores.logp.mean()}, {});
     const double backward = clock.lap();
-    optimizer.step();
+    if (optimizer) {
+      optimizer->step(/*lr=*/1e-6);
+    } else {
+      for (Parameter& parameter : model.parameters())
+        parameter.value.mutable_grad().reset();
+    }
     const double adamw = clock.lap();
-    if (i == 0) continue;
+    if (!counts) return;
     keep("layers forward", layers);
     keep("head forward", head);
-    keep("backward", backward);
-    keep("AdamW", adamw);
-    keep("whole step", layers + head + backward + adamw);
-  }
-  if (options.profile) {
-    print_kernel_profile([&] {
-      Clock clock(device);
-      const at::Tensor hidden = model.hidden_states(batch, options.checkpoint);
-      const auto scores =
-          token_scores(hidden, model.head(), targets, 1.0, model.shape().vocabulary);
-      torch::autograd::backward({-scores.logp.mean()}, {});
-      optimizer.step();
-      clock.lap();
-    });
-  }
+    if (backward_too) keep("backward", backward);
+    if (optimizer) keep("AdamW", adamw);
+    keep("whole step", layers + head + backward + (optimizer ? adamw : 0));
+  };
+  for (int i = 0; i <= options.repeats; ++i)
+    step(/*counts=*/i > 0);  // the first one warms up
+  if (options.profile) print_kernel_profile([&] { step(false); });
   const double tokens = static_cast<double>(options.sequences) * options.length;
-  const double flops = 6.0 * static_cast<double>(model.shape().active_parameter_count()) * tokens;
+  const double flops = (backward_too ? 6.0 : 2.0) *
+                       static_cast<double>(model.shape().active_parameter_count()) * tokens;
   fmt::print("{}: {:.0f} M parameters, {} x {} tokens, {}{}\n", options.shape,
              static_cast<double>(model.shape().parameter_count()) / 1e6, options.sequences,
              options.length, options.device, options.checkpoint ? ", layers computed anew" : "");
