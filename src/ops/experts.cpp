@@ -1,6 +1,7 @@
 #include "ops/experts.h"
 
 #include "core/check.h"
+#include "ops/expert_rows.h"
 #include "ops/swiglu.h"
 
 namespace antisd {
@@ -25,30 +26,24 @@ at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Te
 
 at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
                    std::int64_t experts_per_token, bool normalise) {
-  const std::int64_t tokens = x.size(0), hidden = x.size(1), k = experts_per_token;
+  const std::int64_t tokens = x.size(0), k = experts_per_token;
   ANTISD_CHECK_LE(k, weights.router.size(0));
   const at::Tensor probabilities = at::linear(x, weights.router).softmax(-1, at::kFloat);
   auto [chosen, expert] = probabilities.topk(k, -1);  // [tokens, k]
   if (normalise) chosen = chosen / chosen.sum(-1, /*keepdim=*/true);
 
-  // (token, choice) pairs sorted by expert; stable, so that an expert sees its tokens in order.
-  const at::Tensor pairs = expert.flatten();
-  const at::Tensor order =
-      std::get<1>(pairs.sort(/*stable=*/true, /*dim=*/0, /*descending=*/false));
-  const at::Tensor ends = at::searchsorted(pairs.index_select(0, order),
-                                           at::arange(weights.router.size(0), pairs.options()),
-                                           /*out_int32=*/true, /*right=*/true);
-  const at::Tensor sorted = x.unsqueeze(1)
-                                .expand({tokens, k, hidden})
-                                .reshape({tokens * k, hidden})
-                                .index_select(0, order);
-  const at::Tensor units = swiglu(grouped_linear(sorted, weights.gate_up, ends));
-  const at::Tensor products = grouped_linear(units, weights.down, ends);
-
-  const at::Tensor back =
-      at::empty_like(order).scatter_(0, order, at::arange(tokens * k, order.options()));
-  const at::Tensor by_token = products.index_select(0, back).view({tokens, k, hidden});
-  return (by_token * chosen.to(x.scalar_type()).unsqueeze(-1)).sum(1);
+  // (token, choice) pairs sorted by expert; stable, so that an expert sees its tokens in order. The
+  // narrow type takes the sort fewer passes.
+  const auto [by_expert, order] =
+      expert.flatten().to(at::kShort).sort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
+  const at::Tensor ends =
+      at::searchsorted(by_expert, at::arange(weights.router.size(0), by_expert.options()),
+                       /*out_int32=*/true, /*right=*/true);
+  const at::Tensor places = at::empty_like(order)
+                                .scatter_(0, order, at::arange(tokens * k, order.options()))
+                                .view({tokens, k});
+  const at::Tensor units = swiglu(grouped_linear(spread_rows(x, places), weights.gate_up, ends));
+  return combine_rows(grouped_linear(units, weights.down, ends), places, chosen.contiguous());
 }
 
 }  // namespace antisd
