@@ -11,19 +11,25 @@ bool is_collection(Expression e) {
   return e->op == Op::kList || e->op == Op::kSet || e->op == Op::kTuple;
 }
 
-bool is_vector(Expression e) {
-  return e->op == Op::kMatrix &&
-         (e->args.size() == 1 || std::all_of(e->args.begin(), e->args.end(),
-                                             [](Expression row) { return row->args.size() == 1; }));
-}
-
+// "seven", "twenty-five"
 std::optional<long> number_word(std::string_view word) {
   static constexpr std::string_view kWords[] = {
-      "zero",     "one",     "two",     "three",     "four",     "five",     "six",
-      "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",   "thirteen",
-      "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"};
+      "zero",     "one",     "two",     "three",     "four",     "five",    "six",
+      "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
+      "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+  static constexpr std::string_view kTens[] = {"twenty", "thirty",  "forty",  "fifty",
+                                               "sixty",  "seventy", "eighty", "ninety"};
   for (std::size_t k = 0; k < std::size(kWords); ++k)
     if (word == kWords[k]) return static_cast<long>(k);
+  for (std::size_t k = 0; k < std::size(kTens); ++k) {
+    if (!word.starts_with(kTens[k])) continue;
+    const long tens = 10 * static_cast<long>(k) + 20;
+    word.remove_prefix(kTens[k].size());
+    if (word.empty()) return tens;
+    if (word[0] != '-' && word[0] != ' ') return std::nullopt;
+    const std::optional<long> ones = number_word(word.substr(1));
+    return ones && *ones >= 1 && *ones <= 9 ? std::optional(tens + *ones) : std::nullopt;
+  }
   return std::nullopt;
 }
 
@@ -57,7 +63,8 @@ Comparison AnswerComparer::compare(Expression a, Expression b) {
   a = without_words(a, b);
   b = without_words(b, a);
   if ((is_surely_set(a) && is_set_like(b)) || (is_surely_set(b) && is_set_like(a))) {
-    const auto set_a = to_real_set(a, budget_), set_b = to_real_set(b, budget_);
+    const auto set_a = to_real_set(without_bars(arena_, a), budget_),
+               set_b = to_real_set(without_bars(arena_, b), budget_);
     if (set_a && set_b)
       return equal_sets(*set_a, *set_b, budget_) ? Comparison::kEqual : Comparison::kDifferent;
   }
@@ -81,9 +88,11 @@ Comparison AnswerComparer::compare(Expression a, Expression b) {
 
 // "The answer is 5" against 5: words in front of a value say nothing where the other side has none.
 Expression AnswerComparer::without_words(Expression e, Expression other) {
-  if (e->op != Op::kMultiply || e->args[0]->op != Op::kWord || contains(other, Op::kWord)) return e;
+  const bool joined =
+      e->op == Op::kMultiply || e->op == Op::kAdd;  // "the sum is -5" looks like one
+  if (!joined || e->args[0]->op != Op::kWord || contains(other, Op::kWord)) return e;
   std::vector<Expression> rest(e->args.begin() + 1, e->args.end());
-  return rest.size() == 1 ? rest[0] : arena_.make(Op::kMultiply, std::move(rest));
+  return rest.size() == 1 ? rest[0] : arena_.make(e->op, std::move(rest));
 }
 
 AnswerComparer::Items AnswerComparer::items_of(Expression e) {
@@ -156,89 +165,13 @@ Comparison AnswerComparer::compare_unordered(Items a, Items b, bool drop_repeats
   return Comparison::kEqual;
 }
 
-// Scalar multiples and transposes of a written matrix, worked out.
-Expression AnswerComparer::as_matrix(Expression e) {
-  if (e->op == Op::kMatrix || !contains(e, Op::kMatrix)) return e;
-  const auto mapped = [&](Expression matrix, auto&& change) {
-    std::vector<Expression> rows;
-    for (Expression row : matrix->args) {
-      std::vector<Expression> cells;
-      for (Expression cell : row->args)
-        cells.push_back(change(cell));
-      rows.push_back(arena_.tuple(std::move(cells), '(', ')'));
-    }
-    return arena_.make(Op::kMatrix, std::move(rows));
-  };
-  if (e->op == Op::kNegate) {
-    Expression inner = as_matrix(e->args[0]);
-    if (inner->op != Op::kMatrix) return e;
-    return mapped(inner, [&](Expression cell) { return arena_.make(Op::kNegate, {cell}); });
-  }
-  if (e->op == Op::kPower && e->args[0]->op == Op::kMatrix && is_symbol(e->args[1], "T")) {
-    Expression matrix = e->args[0];
-    std::vector<std::vector<Expression>> columns(matrix->args[0]->args.size());
-    for (Expression row : matrix->args) {
-      if (row->args.size() != columns.size()) return e;
-      for (std::size_t k = 0; k < columns.size(); ++k)
-        columns[k].push_back(row->args[k]);
-    }
-    std::vector<Expression> rows;
-    for (auto& column : columns)
-      rows.push_back(arena_.tuple(std::move(column), '(', ')'));
-    return arena_.make(Op::kMatrix, std::move(rows));
-  }
-  if (e->op == Op::kMultiply) {
-    Expression matrix = nullptr;
-    std::vector<Expression> scalars;
-    for (Expression factor : e->args) {
-      if (factor->op == Op::kMatrix && matrix == nullptr)
-        matrix = factor;
-      else if (contains(factor, Op::kMatrix))
-        return e;
-      else
-        scalars.push_back(factor);
-    }
-    if (matrix == nullptr) return e;
-    return mapped(matrix, [&](Expression cell) {
-      std::vector<Expression> factors = scalars;
-      factors.push_back(cell);
-      return arena_.make(Op::kMultiply, std::move(factors));
-    });
-  }
-  return e;
-}
-
-Comparison AnswerComparer::compare_matrices(Expression a, Expression b) {
-  if (a->op != Op::kMatrix) std::swap(a, b);
-  if (b->op == Op::kMatrix) {
-    if (a->args.size() != b->args.size()) return Comparison::kDifferent;
-    return compare_ordered(a->args, b->args);
-  }
-  // [[1, 2], [3, 4]]
-  if (b->op == Op::kTuple && b->args.size() == a->args.size() && a->args.size() > 1 &&
-      std::all_of(b->args.begin(), b->args.end(),
-                  [](Expression row) { return row->op == Op::kTuple; })) {
-    Items cells, entries;
-    for (std::size_t k = 0; k < a->args.size(); ++k) {
-      if (a->args[k]->args.size() != b->args[k]->args.size()) return Comparison::kDifferent;
-      cells.insert(cells.end(), a->args[k]->args.begin(), a->args[k]->args.end());
-      entries.insert(entries.end(), b->args[k]->args.begin(), b->args[k]->args.end());
-    }
-    return compare_ordered(cells, entries);
-  }
-  // A vector may be written as a tuple.
-  if (!is_vector(a) || b->op != Op::kTuple) {
-    if (a->args.size() == 1 && a->args[0]->args.size() == 1) return compare(a->args[0]->args[0], b);
-    return Comparison::kDifferent;
-  }
-  Items cells;
-  for (Expression row : a->args)
-    cells.insert(cells.end(), row->args.begin(), row->args.end());
-  return compare_ordered(cells, b->args);
-}
-
 Comparison AnswerComparer::compare_ratios(Expression a, Expression b) {
   if (a->args.size() != b->args.size()) return Comparison::kDifferent;
+  // Nothing is in proportion to zero: 10:00 is a time.
+  const auto zero = [](Expression e) { return e->op == Op::kNumber && e->value.sign() == 0; };
+  if (std::any_of(a->args.begin(), a->args.end(), zero) ||
+      std::any_of(b->args.begin(), b->args.end(), zero))
+    return compare_ordered(a->args, b->args);
   Comparison result = Comparison::kEqual;
   for (std::size_t k = 1; k < a->args.size(); ++k) {
     const Comparison item = compare_scalars(arena_.make(Op::kMultiply, {a->args[0], b->args[k]}),

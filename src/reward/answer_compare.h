@@ -3,14 +3,16 @@
 // Conventions, where opinions differ:
 // - a list "1, 2, 3" and a set are order-free; against a tuple (1, 2, 3) the written order counts;
 // - (1, 2) and [1, 2] differ, as do all brackets of pairs; of longer tuples any bracket will do;
-// - "x = 5" equals "5"; "x = 5" and "y = 5" differ; chains a = b = c mean a = c;
+// - "x = 5" equals "5"; "x = 5" and "y = 5" differ; chains a = b = c mean a = c; 7 = a + b states
+//   no value;
 // - 50 % equals 0.5 and equals 50; a unit is ignored unless both sides have one of the table;
+// - degrees equal the same number without them, and the angle in radians where that has a pi;
 // - a decimal equals an exact value that it only approximates if it shows six decimals or more and
-// is
-//   that value correctly rounded or cut off: 0.333333 is 1/3, .3333 is not;
+//   is that value correctly rounded or cut off: 0.333333 is 1/3, .3333 is not;
 // - repeated elements of lists and sets count once; 4343_6 equals 4343, its digits without the
-// base;
-// - \log without a base may be natural or decimal, whichever makes the two sides agree.
+//   base;
+// - \log without a base may be natural or decimal, whichever makes the two sides agree;
+// - a ratio with a zero is a time of day: 10:00 is not 1:00.
 #pragma once
 
 #include "reward/expression.h"

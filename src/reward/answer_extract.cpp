@@ -1,178 +1,16 @@
 #include "reward/answer_extract.h"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
+
+#include "reward/answer_scan.h"
+#include "reward/latex_names.h"
 
 namespace antisd::math {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
 constexpr std::size_t kMaxBareBytes =
     50'000;  // longer texts are no answers, so no words are looked for
-
-bool is_space(char c) {
-  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0;
-}
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
-
-bool starts_with_word(std::string_view text, std::string_view word) {
-  if (text.size() < word.size()) return false;
-  for (std::size_t k = 0; k < word.size(); ++k)
-    if (lower(text[k]) != word[k]) return false;
-  return text.size() == word.size() || !is_letter(text[word.size()]) || !is_letter(word.back());
-}
-
-// Without blanks and bold marks at both ends.
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (is_space(text.front()) || text.starts_with("**")))
-    text.remove_prefix(text.front() == '*' ? 2 : 1);
-  while (!text.empty() && (is_space(text.back()) || text.ends_with("**")))
-    text.remove_suffix(text.back() == '*' ? 2 : 1);
-  return text;
-}
-
-// The end of the group opening at `open` (its closing brace), or npos.
-std::size_t group_end(std::string_view text, std::size_t open) {
-  std::size_t level = 0;
-  for (std::size_t at = open; at < text.size(); ++at) {
-    if (text[at] == '\\')
-      ++at;
-    else if (text[at] == '{')
-      ++level;
-    else if (text[at] == '}' && --level == 0)
-      return at;
-  }
-  return npos;
-}
-
-struct Box {
-  std::size_t begin, end;  // of the whole command
-  std::string_view content;
-};
-
-// The box whose command starts at `at`, where it is one with an end and a content.
-std::optional<Box> read_box(std::string_view text, std::size_t at) {
-  std::size_t behind = at;
-  for (const std::string_view name : {"\\boxed", "\\fbox", "\\framebox"})
-    if (text.substr(at, name.size()) == name) behind = at + name.size();
-  if (behind == at || (behind < text.size() && is_letter(text[behind]))) return std::nullopt;
-  std::size_t open = behind;
-  while (open < text.size() && is_space(text[open]))
-    ++open;
-  if (open < text.size() && text[open] == '{') {
-    const std::size_t close = group_end(text, open);
-    if (close == npos) return std::nullopt;
-    std::string_view content = trim(text.substr(open + 1, close - open - 1));
-    if (content.size() > 2 && content.front() == '$' && content.find('$', 1) == content.size() - 1)
-      content = trim(content.substr(1, content.size() - 2));
-    if (content.empty()) return std::nullopt;
-    return Box{at, close + 1, content};
-  }
-  if (open == behind) return std::nullopt;
-  std::size_t end = open;  // \boxed 5
-  while (end < text.size() && !is_space(text[end]) && text[end] != '$')
-    ++end;
-  if (end == open) return std::nullopt;
-  return Box{at, end, text.substr(open, end - open)};
-}
-
-std::optional<Box> box_before(std::string_view text, std::size_t limit) {
-  // Unfinished boxes are rare, but a text may be nothing else: give up before that costs much.
-  int tries = 0;
-  while (limit > 0 && tries < 8) {
-    const std::string_view head = text.substr(0, limit);
-    const std::size_t boxed = head.rfind("box");
-    if (boxed == npos) return std::nullopt;
-    limit = boxed;
-    for (const std::size_t back : {std::size_t{1}, std::size_t{2}, std::size_t{6}}) {
-      if (boxed < back || text[boxed - back] != '\\') continue;
-      ++tries;
-      if (auto box = read_box(text, boxed - back)) return box;
-    }
-  }
-  return std::nullopt;
-}
-
-// What may stand between two boxes (or formulas) that belong together.
-bool is_connector(std::string_view gap) {
-  bool joined = false;
-  std::size_t at = 0;
-  if (gap.size() > 60) return false;
-  while (at < gap.size()) {
-    if (gap[at] == ',' || gap[at] == ';' || gap[at] == '&')
-      joined = true, ++at;
-    else if (starts_with_word(gap.substr(at), "and"))
-      joined = true, at += 3;
-    else if (starts_with_word(gap.substr(at), "or"))
-      joined = true, at += 2;
-    else if (gap.substr(at, 6) == "\\text{" || gap.substr(at, 6) == "\\quad ")
-      at += 6;
-    else if (gap.substr(at, 2) == "\\(" || gap.substr(at, 2) == "\\)" || gap.substr(at, 2) == "\\ ")
-      at += 2;
-    else if (is_space(gap[at]) || gap[at] == '$' || gap[at] == '}' || gap[at] == '*')
-      ++at;
-    else
-      return false;
-  }
-  return joined;
-}
-
-std::string join(const std::vector<std::string_view>& parts) {
-  std::string all;
-  for (const std::string_view part : parts) {
-    if (!all.empty()) all += ", ";
-    all += part;
-  }
-  return all;
-}
-
-// Formulas of a text: $...$, $$...$$, \(...\), \[...\].
-struct Formula {
-  std::size_t begin, end;
-  std::string_view content;
-};
-
-std::vector<Formula> formulas(std::string_view text) {
-  std::vector<Formula> found;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::string_view rest = text.substr(at);
-    std::string_view open, close;
-    if (rest.starts_with("\\$")) {
-      at += 2;
-      continue;
-    }
-    if (rest.starts_with("$$"))
-      open = close = "$$";
-    else if (rest.starts_with("$"))
-      open = close = "$";
-    else if (rest.starts_with("\\("))
-      open = "\\(", close = "\\)";
-    else if (rest.starts_with("\\["))
-      open = "\\[", close = "\\]";
-    if (open.empty()) {
-      at += rest[0] == '\\' ? 2 : 1;
-      continue;
-    }
-    std::size_t end = text.find(close, at + open.size());
-    while (end != npos && close[0] == '$' && text[end - 1] == '\\')
-      end = text.find(close, end + 1);
-    if (end == npos) return found;
-    const std::string_view content = trim(text.substr(at + open.size(), end - at - open.size()));
-    if (!content.empty()) found.push_back({at, end + close.size(), content});
-    at = end + close.size();
-  }
-  return found;
-}
 
 // The last formulas that belong together, where a text has formulas and its other parts no numbers.
 std::optional<std::string> last_formulas(std::string_view text) {
@@ -247,6 +85,30 @@ std::string_view only_number(std::string_view text) {
   return words >= 2 && numbers == 1 ? number : std::string_view();
 }
 
+bool tells(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '$'; }) ||
+         text.find("\\(") != npos || text.find("\\[") != npos;
+}
+
+// The last sentence with a number or formula, of a text that is a whole solution.
+std::string_view last_telling_sentence(std::string_view text) {
+  static constexpr std::size_t kShortestSolution = 100;  // bytes; anything shorter is read whole
+  if (text.size() < kShortestSolution) return text;
+  std::size_t end = text.size();
+  for (std::size_t at = text.size() - 1; at-- > 0;) {
+    const std::string_view here = text.substr(at);
+    std::size_t stop = here.starts_with("\n\n") ? 1 : 0;
+    for (const std::string_view mark : {".", ".$", ".$$", ".\\]", ".\\)"})
+      if (here.starts_with(mark) && mark.size() < here.size() && is_space(here[mark.size()]))
+        stop = mark.size();
+    if (stop == 0 || at + stop > end) continue;
+    const std::string_view sentence = trim(text.substr(at + stop, end - at - stop));
+    if (tells(sentence)) return sentence;
+    end = at + stop;
+  }
+  return tells(text.substr(0, end)) ? text.substr(0, end) : text;
+}
+
 // An answer out of its formulas, or out of the few words around it.
 std::string without_prose(std::string_view text) {
   if (auto inside = last_formulas(text)) return *inside;
@@ -256,7 +118,7 @@ std::string without_prose(std::string_view text) {
   for (std::size_t at = 1; at < text.size(); ++at) {
     level += (text[at - 1] == '{') - (text[at - 1] == '}');
     if (text[at - 1] != ' ' || level > 0) continue;
-    for (const std::string_view verb : {"is ", "are ", "equals ", "be "})
+    for (const std::string_view verb : {"is ", "are ", "equals ", "be ", "it's "})
       if (text.size() - at > verb.size() && starts_with_word(text.substr(at), verb))
         start = at + verb.size();
   }
@@ -265,62 +127,38 @@ std::string without_prose(std::string_view text) {
        {"answer:", "solution:", "result:", "approximately ", "about ", "exactly ", "the "})
     if (starts_with_word(text, word) && text.size() > word.size())
       text = trim(text.substr(word.size()));
-  while (!text.empty() && (text.back() == '.' || text.back() == ',' || text.back() == ';') &&
-         text.size() > 1)
+  while (!text.empty() && !text.ends_with("...") &&
+         (text.back() == '.' || text.back() == ',' || text.back() == ';') && text.size() > 1)
     text.remove_suffix(1);
+  for (const std::string_view reason : {", since ", ", because ", ", not ", ", which ", ", where "})
+    text = text.substr(0, text.find(reason));
   text = trim(without_remark(text));
   if (const std::string_view number = only_number(text); !number.empty())
     return std::string(number);
   return std::string(text);
 }
 
+// The line below a line that says nothing but "Final answer", in bold or as a heading.
+std::optional<std::string> below_heading(std::string_view before, std::string_view behind) {
+  static constexpr std::string_view kMarks = " *#:_";
+  static constexpr std::size_t kLongestHeading = 40;
+  std::string_view lead = before.substr(before.size() - std::min(before.size(), kLongestHeading));
+  if (lead.size() < before.size() && lead.find('\n') == npos) return std::nullopt;
+  lead = lead.substr(lead.find_last_of('\n') + 1);
+  lead.remove_prefix(std::min(lead.find_first_not_of(kMarks), lead.size()));
+  if (starts_with_word(lead, "final")) lead.remove_prefix(5);
+  if (lead.find_first_not_of(kMarks) != npos) return std::nullopt;
+  const std::size_t end = behind.find_first_not_of(kMarks);
+  if (end == npos || behind[end] != '\n') return std::nullopt;
+  const std::string_view below = trim(behind.substr(end));
+  const std::string_view line = trim(below.starts_with("$$") || below.starts_with("\\[")
+                                         ? below.substr(0, 2000)
+                                         : below.substr(0, std::min(below.find('\n'), npos)));
+  if (line.empty()) return std::nullopt;
+  return without_prose(line.substr(0, 4000));
+}
+
 }  // namespace
-
-std::string visible_text(std::string_view response) {
-  static constexpr std::string_view kOpen = "<think>", kClose = "</think>";
-  std::string visible;
-  bool thinking = false;
-  std::size_t at = 0;
-  while (at < response.size()) {
-    const std::size_t tag = std::min(response.find('<', at), response.size());
-    if (!thinking) visible += response.substr(at, tag - at);
-    const std::string_view rest = response.substr(tag);
-    if (rest.starts_with(kOpen)) {
-      thinking = true;
-      at = tag + kOpen.size();
-    } else if (rest.starts_with(kClose)) {
-      // Without an opening tag, all that came before was thought.
-      if (thinking)
-        visible += '\n';
-      else
-        visible.clear();
-      thinking = false;
-      at = tag + kClose.size();
-    } else {
-      if (!thinking) visible += rest.substr(0, 1);
-      at = tag + 1;
-    }
-  }
-  return thinking ? "" : visible;
-}
-
-std::optional<std::string> last_box(std::string_view text) {
-  std::optional<Box> box = box_before(text, text.size());
-  if (!box) return std::nullopt;
-  std::vector<std::string_view> parts = {box->content};
-  std::size_t begin = box->begin;
-  while (parts.size() < 32) {
-    const std::optional<Box> before = box_before(text, begin);
-    if (!before || before->end > begin ||
-        !is_connector(text.substr(before->end, begin - before->end)))
-      break;
-    parts.insert(parts.begin(), before->content);
-    begin = before->begin;
-  }
-  const bool repeated =
-      std::all_of(parts.begin(), parts.end(), [&](std::string_view p) { return p == parts[0]; });
-  return repeated ? std::string(parts[0]) : join(parts);
-}
 
 std::optional<std::string> stated_answer(std::string_view text) {
   static constexpr std::string_view kOpen = "<answer>", kClose = "</answer>";
@@ -339,6 +177,7 @@ std::optional<std::string> stated_answer(std::string_view text) {
     if (lower(text[at]) != 'a' || !starts_with_word(text.substr(at, 6), "answer")) continue;
     ++tries;
     std::string_view rest = text.substr(at + 6);
+    if (auto below = below_heading(text.substr(0, at), rest)) return below;
     // "answer is", "answer to the question is:", "Answer:", "answers are"
     std::size_t gap = 0;
     bool found = false;
@@ -418,6 +257,40 @@ std::string bare_answer(std::string_view text) {
   text = trim(text);
   if (text.size() > kMaxBareBytes) return std::string(text);
   if (auto stated = stated_answer(text)) return *stated;
-  return without_prose(text);
+  return without_prose(last_telling_sentence(text));
 }
+
+std::string_view without_next_turn(std::string_view response) {
+  for (std::size_t at = response.find("<|"); at != npos; at = response.find("<|", at + 2)) {
+    std::size_t end = at + 2;
+    while (end < response.size() && (is_letter(response[end]) || response[end] == '_'))
+      ++end;
+    if (end >= at + 5 && response.substr(end, 2) == "|>") return response.substr(0, at);
+  }
+  return response;
+}
+
+std::string with_single_backslashes(std::string_view answer) {
+  bool doubled = false;
+  std::string single;
+  for (std::size_t at = 0; at < answer.size();) {
+    std::size_t end = at;
+    while (end < answer.size() && answer[end] == '\\')
+      ++end;
+    if (end == at) {
+      single += answer[at++];
+      continue;
+    }
+    std::size_t name_end = end;
+    while (name_end < answer.size() && is_letter(answer[name_end]))
+      ++name_end;
+    if ((end - at) % 2 == 1) return std::string(answer);
+    const std::string_view name = answer.substr(end, name_end - end);
+    doubled |= name.size() >= 2 && find_command(name).kind != NameClass::kUnknown;
+    single.append((end - at) / 2, '\\');
+    at = end;
+  }
+  return doubled ? single : std::string(answer);
+}
+
 }  // namespace antisd::math

@@ -1,5 +1,5 @@
 // Finds the answer in a response: the last \boxed{}, then "the answer is ...", then, on request,
-// the last number. Every scan is linear in the text. Nothing inside <think> ... </think> counts.
+// the last number. Every scan is linear in the text.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,8 @@
 
 namespace antisd::math {
 
-// The text outside <think> ... </think>. A closing tag without an opening one ends thoughts that
-// began with the text; an opening tag without a closing one means that the response never came to
-// its answer: nothing is visible.
-std::string visible_text(std::string_view response);
-
-// The content of the last \boxed or \fbox with balanced braces. Boxes joined by commas or "and"
-// count together: "\boxed{2} and \boxed{3}" -> "2, 3".
+// The content of the last \boxed or \fbox with balanced braces. Boxes side by side, or joined
+// by a comma, "and" or "or", count together: "x = \boxed{2} and y = \boxed{3}" -> "2, 3".
 std::optional<std::string> last_box(std::string_view text);
 
 // What the last <answer>...</answer> holds, or what follows the last "####", "answer is" or
@@ -27,5 +22,12 @@ std::optional<std::string> last_number(std::string_view text);
 // The answer in a text that is an answer already: in a box, in $...$, bare, or with a few words
 // around.
 std::string bare_answer(std::string_view text);
+
+// The response up to a chat marker such as <|im_start|>, behind which another turn begins.
+std::string_view without_next_turn(std::string_view response);
+
+// LaTeX that was escaped once too often, "\\frac{1}{2}", as it was meant. Row ends stay: a text
+// with any single backslash is left alone.
+std::string with_single_backslashes(std::string_view answer);
 
 }  // namespace antisd::math

@@ -7,14 +7,6 @@
 namespace antisd::math {
 namespace {
 
-TEST(Extract, ThoughtsAreInvisible) {
-  EXPECT_EQ(visible_text("a<think>b</think>c"), "a\nc");
-  EXPECT_EQ(visible_text("a</think>b"), "b");
-  EXPECT_EQ(visible_text("a<think>b</think>c</think>d"), "d");
-  EXPECT_EQ(visible_text("a<think>b"), "");
-  EXPECT_EQ(visible_text("1 < 2 and <b>"), "1 < 2 and <b>");
-}
-
 TEST(Extract, Boxes) {
   EXPECT_EQ(last_box("x \\boxed{\\frac{1}{2}} y"), "\\frac{1}{2}");
   EXPECT_EQ(last_box("\\boxed{\\{1\\}}"), "\\{1\\}");
@@ -27,6 +19,35 @@ TEST(Extract, Boxes) {
   EXPECT_EQ(last_box("\\boxed{4} \\boxed{5"), "4");
   EXPECT_EQ(last_box("\\boxedfoo{1} box"), std::nullopt);
   EXPECT_EQ(last_box(""), std::nullopt);
+}
+
+TEST(Extract, BoxesThatAnswerTogether) {
+  EXPECT_EQ(last_box("\\boxed{1}\\boxed{2}"), "1, 2");
+  EXPECT_EQ(last_box("\\boxed{1}\n\\boxed{2}"), "2");
+  EXPECT_EQ(last_box("\\boxed{1} red and \\boxed{2} blue ones"), "1, 2");
+  EXPECT_EQ(last_box("$x_1 = \\boxed{1}$, $x_2 = \\boxed{2}$"), "1, 2");
+  EXPECT_EQ(last_box("(a) \\boxed{1}, and (b) \\boxed{2}"), "1, 2");
+  EXPECT_EQ(last_box("(a) \\boxed{1} (b) \\boxed{2}"), "2");
+  EXPECT_EQ(last_box("\\boxed{1} and x + 1 = \\boxed{2}"), "2");
+  EXPECT_EQ(last_box("\\boxed{1}. And \\boxed{2}"), "2");
+  EXPECT_EQ(last_box("\\boxed{1} = \\boxed{1}"), "1");
+}
+
+TEST(Extract, AFinalFormulaBehindTheBoxes) {
+  EXPECT_EQ(last_box("\\boxed{1}. The final answer is $2$. Done."), "2");
+  EXPECT_EQ(last_box("\\boxed{1}. The final answer is $2$ more than that."), "1");
+  EXPECT_EQ(last_box("\\boxed{1}. The final answer is right."), "1");
+}
+
+TEST(Extract, TheNextTurnDoesNotCount) {
+  EXPECT_EQ(without_next_turn("a <|im_start|>user b"), "a ");
+  EXPECT_EQ(without_next_turn("a <|x|> b <| c"), "a <|x|> b <| c");
+}
+
+TEST(Extract, BackslashesEscapedTwice) {
+  EXPECT_EQ(with_single_backslashes("\\\\frac{1}{2}"), "\\frac{1}{2}");
+  EXPECT_EQ(with_single_backslashes("\\frac{1}{2} \\\\frac"), "\\frac{1}{2} \\\\frac");
+  EXPECT_EQ(with_single_backslashes("1 \\\\ x"), "1 \\\\ x");
 }
 
 TEST(Extract, StatedAnswers) {

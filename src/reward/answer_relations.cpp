@@ -25,6 +25,7 @@ bool is_name(Expression e) {
     case Op::kMultiply:
     case Op::kTuple:
     case Op::kDivide:
+    case Op::kRatio:
     case Op::kList:
     case Op::kUnit:
       return std::all_of(e->args.begin(), e->args.end(), is_name);
@@ -42,12 +43,10 @@ bool is_assignment(Expression e) {
 // The value of an equation that states one; null where it relates unknowns.
 Expression stated_value(Expression e) {
   if (is_assignment(e)) return e->args.back();
-  if (variables(e->args[0]).empty()) {
-    // 5 + 5 = 10, or 10 = x
-    return is_name(e->args.back()) && !variables(e->args.back()).empty() ? e->args.front()
-                                                                         : e->args.back();
-  }
-  return nullptr;
+  if (!variables(e->args[0]).empty()) return nullptr;
+  // 5 + 5 = 10, or 10 = x; but 10 = x + y relates x and y.
+  if (variables(e->args.back()).empty()) return e->args.back();
+  return is_name(e->args.back()) ? e->args.front() : nullptr;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 struct Quantity {
   Expression value;
   std::string unit;
-  bool percent = false;
+  bool percent = false, degrees = false;
 };
 
 Quantity peel(Arena& arena, Expression e) {
@@ -27,7 +27,9 @@ Quantity peel(Arena& arena, Expression e) {
       const Op inner = result.value->args[0]->op;
       if (inner != Op::kUnit && inner != Op::kPercent && inner != Op::kDegree) break;
       negative = !negative;
-    } else if (result.value->op != Op::kDegree) {
+    } else if (result.value->op == Op::kDegree) {
+      result.degrees = true;
+    } else {
       break;
     }
     result.value = result.value->args[0];
@@ -48,9 +50,9 @@ std::optional<Rational> unit_factor(std::string_view from, std::string_view to) 
   const auto [name_a, power_a] = split(from);
   const auto [name_b, power_b] = split(to);
   const Unit a = find_unit(name_a), b = find_unit(name_b);
-  if (a.base.empty() || b.base.empty() || power_a.size() != 1 || power_b.size() != 1)
-    return std::nullopt;
+  if (a.base.empty() || b.base.empty()) return std::nullopt;
   if (a.base != b.base || power_a != power_b) return Rational(0);
+  if (power_a.size() != 1 || power_a[0] < '0' || power_a[0] > '9') return std::nullopt;
   // Scales are powers of ten or integers: exact as ratios of thousandths.
   const Rational ratio =
       Rational(std::lround(a.scale * 1000)) / Rational(std::lround(b.scale * 1000));
@@ -61,7 +63,7 @@ std::optional<Rational> unit_factor(std::string_view from, std::string_view to) 
 bool same_digits(Expression a, Expression b) {
   if (a->op != Op::kCall || a->name != "based") std::swap(a, b);
   return a->op == Op::kCall && a->name == "based" && b->op == Op::kNumber &&
-         a->args[1]->value == b->value;
+         a->args[1]->op == Op::kNumber && a->args[1]->value == b->value;
 }
 
 bool has_plain_log(Expression e) {
@@ -97,7 +99,20 @@ Comparison AnswerComparer::compare_quantities(Expression a, Expression b) {
   }
   if (same_digits(left.value, right.value)) return Comparison::kEqual;
   const Comparison plain = compare_scalars(left.value, right.value);
-  if (plain == Comparison::kEqual || left.percent == right.percent) return plain;
+  if (plain == Comparison::kEqual) return plain;
+  // 60 degrees against pi/3.
+  const auto radians = [](const Quantity& q) {
+    return !q.degrees && any_node(q.value, [](Expression e) { return is_symbol(e, "pi"); });
+  };
+  if ((left.degrees && radians(right)) || (right.degrees && radians(left))) {
+    const auto angle = [&](const Quantity& q) {
+      if (!q.degrees) return q.value;
+      return arena_.make(Op::kDivide, {arena_.make(Op::kMultiply, {q.value, arena_.symbol("pi")}),
+                                       arena_.number(180)});
+    };
+    return compare_scalars(angle(left), angle(right));
+  }
+  if (left.percent == right.percent) return plain;
   const auto hundredth = [&](const Quantity& q) {
     if (!q.percent) return q.value;
     if (q.value->op == Op::kNumber && q.value->decimals >= 0)  // still a decimal, two places on

@@ -100,7 +100,9 @@ RealSet intersect(const RealSet& a, const RealSet& b, Budget& budget) {
 }
 
 bool is_variable(Expression e) {
-  return (e->op == Op::kSymbol || e->op == Op::kCall) && !variables(e).empty();
+  const bool name =
+      e->op == Op::kSymbol || (e->op == Op::kCall && e->name.starts_with("function "));
+  return name && !variables(e).empty();
 }
 
 // What one relation "variable ? bound" says about the variable.
@@ -164,8 +166,8 @@ std::optional<RealSet> from_list(Expression e, Budget& budget) {
   std::optional<RealSet> both;
   RealSet either;
   for (Expression item : e->args) {
-    if (item->op != Op::kRelation) return std::nullopt;
-    const std::optional<RealSet> part = from_relation(item, budget);
+    if (item->op != Op::kRelation && item->op != Op::kUnion) return std::nullopt;
+    const std::optional<RealSet> part = to_real_set(item, budget);
     if (!part) return std::nullopt;
     both = both ? intersect(*both, *part, budget) : *part;
     either.insert(either.end(), part->begin(), part->end());
@@ -182,6 +184,7 @@ std::optional<RealSet> from_interval(Expression e, Budget& budget) {
     if (infinity_sign(end) == 0 && !variables(end).empty()) return std::nullopt;
   Piece piece{low == 0 ? e->args[0] : nullptr, high == 0 ? e->args[1] : nullptr, e->open == '[',
               e->close == ']'};
+  if (is_empty(piece, budget)) return std::nullopt;  // (5, 3) is a point, whatever its brackets
   return canonical({piece}, budget);
 }
 
@@ -236,6 +239,37 @@ std::optional<RealSet> convert(Expression e, Budget& budget) {
 }
 
 }  // namespace
+
+Expression without_bars(Arena& arena, Expression e) {
+  if (e->op == Op::kList || e->op == Op::kUnion || e->op == Op::kBuilder) {
+    std::vector<Expression> args;
+    for (Expression arg : e->args)
+      args.push_back(without_bars(arena, arg));
+    return arena.make(e->op, std::move(args), e->name);
+  }
+  if (e->op != Op::kRelation) return e;
+  const auto is_bars = [](Expression side) {
+    return side->op == Op::kCall && side->name == "abs" && side->args[0]->op == Op::kSymbol;
+  };
+  const auto bars = std::find_if(e->args.begin(), e->args.end(), is_bars);
+  if (bars == e->args.end()) return e;
+  Expression x = (*bars)->args[0];
+  std::string flipped = e->name;
+  for (char& c : flipped)
+    c = c == '<' ? '>' : c == '>' ? '<' : c == 'l' ? 'g' : c == 'g' ? 'l' : c;
+  std::vector<Expression> above, below;  // the sides for x >= 0 and for x <= 0
+  for (Expression side : e->args) {
+    above.push_back(is_bars(side) ? side->args[0] : side);
+    below.push_back(is_bars(side) ? side->args[0] : arena.make(Op::kNegate, {side}));
+  }
+  const auto part = [&](std::vector<Expression> sides, const std::string& relations,
+                        const char* sign) {
+    return arena.make(Op::kIntersect, {arena.make(Op::kRelation, std::move(sides), relations),
+                                       arena.make(Op::kRelation, {x, arena.number(0)}, sign)});
+  };
+  return arena.make(Op::kUnion,
+                    {part(std::move(above), e->name, "g"), part(std::move(below), flipped, "l")});
+}
 
 std::optional<RealSet> to_real_set(Expression e, Budget& budget) {
   try {

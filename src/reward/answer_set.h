@@ -18,6 +18,10 @@ struct Piece {
 // Sorted, disjoint and not adjacent; a point is a closed piece with low == high.
 using RealSet = std::vector<Piece>;
 
+// A condition on |x| as the same condition on x or on -x, whichever is not negative; anything else
+// as it is. Lists and unions are gone through.
+Expression without_bars(Arena& arena, Expression e);
+
 // The set that an expression denotes, or nothing where it is no such set. An equation is not one.
 std::optional<RealSet> to_real_set(Expression e, Budget& budget);
 

@@ -1,5 +1,6 @@
 #include "reward/answer_text.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "reward/latex_lexer.h"
@@ -43,6 +44,19 @@ std::optional<char> choice_letter(std::string_view answer, bool strict) {
   while (!answer.empty() && (answer[0] == ' ' || answer[0] == '}' || answer[0] == '.'))
     answer.remove_prefix(1);
   return answer.empty() || !strict ? std::optional(letter) : std::nullopt;
+}
+
+std::string_view without_choice_letter(std::string_view answer) {
+  std::string_view rest = answer;
+  for (const std::string_view wrapper : {"\\text{", "\\textbf{", "\\mathrm{", "\\mathbf{"})
+    if (rest.starts_with(wrapper)) rest.remove_prefix(wrapper.size());
+  if (rest.size() < 5 || rest[0] != '(' || rest[1] < 'A' || rest[1] > 'J' || rest[2] != ')')
+    return answer;
+  rest.remove_prefix(3);
+  if (rest[0] != ' ' && rest[0] != '}' && rest[0] != '\\') return answer;
+  if (rest[0] == '}') rest.remove_prefix(1);
+  rest.remove_prefix(std::min(rest.find_first_not_of(" }~"), rest.size()));
+  return rest.empty() ? answer : rest;
 }
 
 std::optional<std::string> leading_verdict(std::string_view answer) {

@@ -14,6 +14,9 @@ std::string text_key(std::string_view answer);
 // Without `strict`, what follows the letter may be anything.
 std::optional<char> choice_letter(std::string_view answer, bool strict);
 
+// What stands behind the letter in "(A) 12" and "\textbf{(A)}\ 12"; the answer itself elsewhere.
+std::string_view without_choice_letter(std::string_view answer);
+
 // Whether the answer starts with yes, no, true or false, and which: "Yes, it converges" -> "yes".
 std::optional<std::string> leading_verdict(std::string_view answer);
 

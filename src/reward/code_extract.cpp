@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "reward/visible_text.h"
+
 namespace antisd {
 namespace {
-
-constexpr std::string_view kOpen = "<think>", kClose = "</think>";
 
 struct Fence {
   char mark = 0;  // 0: not a fence
@@ -48,23 +48,8 @@ bool is_blank(std::string_view text) {
 
 }  // namespace
 
-std::string without_thinking(std::string_view response) {
-  std::string kept;
-  while (true) {
-    const std::size_t open = response.find(kOpen), close = response.find(kClose);
-    if (close < open) {  // also where there is no <think>
-      kept.clear();
-      response.remove_prefix(close + kClose.size());
-      continue;
-    }
-    kept += response.substr(0, open);
-    if (open == std::string_view::npos || close == std::string_view::npos) return kept;
-    response.remove_prefix(close + kClose.size());
-  }
-}
-
 std::optional<std::string> extract_python(std::string_view response) {
-  const std::string text = without_thinking(response);
+  const std::string text = visible_text(response);
   std::optional<std::string> marked, unmarked;
   std::string block;
   Fence open;

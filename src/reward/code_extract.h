@@ -8,12 +8,8 @@
 namespace antisd {
 
 // The last fenced block marked python (py, python3, py3), or else the last block without a
-// language. A block that the response leaves open at its end counts. Text inside <think> never
-// counts.
+// language. A block that the response leaves open at its end counts. Only visible text
+// counts (visible_text.h).
 std::optional<std::string> extract_python(std::string_view response);
-
-// The response without its thinking: <think>...</think> pairs, what stands before a lone </think>
-// (the prompt opened it) and what stands behind a lone <think>.
-std::string without_thinking(std::string_view response);
 
 }  // namespace antisd

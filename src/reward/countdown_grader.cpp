@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "reward/answer_extract.h"
+#include "reward/visible_text.h"
 
 namespace antisd {
 namespace {
@@ -233,7 +233,7 @@ CountdownProblem read_countdown_problem(const Json& problem) {
 Grade grade_countdown(const CountdownProblem& problem, std::string_view response,
                       const CountdownOptions& options) {
   const bool thoughts = response.find("think>") != std::string_view::npos;
-  const std::string visible = thoughts ? math::visible_text(response) : std::string();
+  const std::string visible = thoughts ? visible_text(response) : std::string();
   const std::string_view text = thoughts ? std::string_view(visible) : response;
   const std::optional<Box> box = find_box(text);
   if (!box) return wrong("", "no answer found");

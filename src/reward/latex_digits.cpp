@@ -66,7 +66,10 @@ ScannedNumber scan_number_text(std::string_view text, std::size_t at, bool group
     std::size_t end = at + 1;
     while (end < text.size() && is_digit(text[end]))
       ++end;
-    digits += text.substr(at, end - at);
+    // A point without digits belongs to the number in "1./3", and ends a sentence elsewhere.
+    if (end > at + 1 ||
+        (end < text.size() && std::string_view("/*eE\\").find(text[end]) != text.npos))
+      digits += text.substr(at, end - at);
     at = end;
   }
   const std::size_t end = exponent_end(text, at, digits, answer_size);

@@ -1,5 +1,6 @@
 #include "reward/latex_lexer.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "core/utf8.h"
@@ -26,7 +27,12 @@ std::string lower(std::string_view text) {
 
 class Lexer {
  public:
-  Lexer(std::string_view text, const LexerOptions& options) : text_(text), options_(options) {}
+  Lexer(std::string_view text, const LexerOptions& options) : text_(text), options_(options) {
+    std::string_view value = text.substr(text.rfind('=') + 1);  // all of it where there is none
+    while (!value.empty() && value.front() == ' ')
+      value.remove_prefix(1);
+    value_size_ = value.size();
+  }
 
   std::vector<Token> run() {
     scan(text_, /*in_text=*/false, /*depth=*/0);
@@ -76,7 +82,11 @@ class Lexer {
   }
 
   void emit_comma(std::string_view value) {
-    if (tokens_.empty() || tokens_.back().kind == TokenKind::kComma) return;
+    if (tokens_.empty()) return;
+    if (tokens_.back().kind == TokenKind::kComma) {
+      if (value == "or") tokens_.back().text.assign(value);  // "1, or 2" is an alternative
+      return;
+    }
     emit(TokenKind::kComma, value);
   }
 
@@ -97,6 +107,9 @@ class Lexer {
       const char c = text[at];
       if (c == '\\') {
         at = scan_command(text, at + 1, in_text, depth);
+      } else if (const std::size_t end = based_digits_end(text, at); end != at) {
+        emit(TokenKind::kNumber, text.substr(at, end - at));
+        at = end;
       } else if (is_digit(c) || (c == '.' && at + 1 < text.size() && is_digit(text[at + 1]))) {
         at = scan_number(text, at);
       } else if (is_letter(c)) {
@@ -107,6 +120,29 @@ class Lexer {
         at = scan_punctuation(text, at);
       }
     }
+  }
+
+  // The end of digits with letters among them in front of their base, 1A3_{16} or FF_{16}; `at`
+  // where there are none. A digit among them, or the base 16, tells them from names like AB_{12}.
+  static std::size_t based_digits_end(std::string_view text, std::size_t at) {
+    if (at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1]))) return at;
+    std::size_t end = at, letters = 0;
+    char largest = 'A';
+    for (; end < text.size() && (is_digit(text[end]) || (text[end] >= 'A' && text[end] <= 'Z'));
+         ++end)
+      if (!is_digit(text[end])) {
+        ++letters;
+        largest = std::max(largest, text[end]);
+      }
+    if (letters == 0 || end < at + 2 || end >= text.size() || text[end] != '_') return at;
+    std::size_t digit = end + 1;
+    while (digit < text.size() && (text[digit] == '{' || text[digit] == '('))
+      ++digit;
+    int base = 0;
+    for (std::size_t k = digit; k < text.size() && k < digit + 2 && is_digit(text[k]); ++k)
+      base = 10 * base + (text[k] - '0');
+    if (largest - 'A' + 10 >= base || base > 36) return at;
+    return letters < end - at || base == 16 ? end : at;
   }
 
   std::size_t scan_unicode(std::string_view text, std::size_t at) {
@@ -185,8 +221,15 @@ class Lexer {
       case ':':
         if (next != '=') emit(TokenKind::kOperator, ":");
         return at + 1;
+      case '.':  // "1, 2, ..." goes on
+        if (text.substr(at, 3) == "..." && !tokens_.empty() &&
+            tokens_.back().kind == TokenKind::kComma) {
+          emit(TokenKind::kSymbol, "dots");
+          return at + 3;
+        }
+        space_ = true;
+        return at + 1;
       case '\0':
-      case '.':
       case '?':
       case '"':
       case '`':
@@ -301,7 +344,8 @@ class Lexer {
   static bool is_remark(std::string_view content) {
     const std::size_t first = content.find_first_not_of(' ');
     return first != content.npos && content[first] == '(' &&
-           content.find(' ', first) != content.npos && content.back() == ')';
+           (content.find(' ', first) != content.npos || content.size() - first >= 6) &&
+           content.back() == ')';
   }
 
   std::size_t scan_text_group(std::string_view text, std::size_t at, std::string_view command,
@@ -315,7 +359,11 @@ class Lexer {
     const bool upright = command == "mathrm" || command == "operatorname" || command == "mathop";
     const bool letter = content.size() == 1 && is_letter(content[0]);
     if (after_quantity() && is_remark(content)) return std::min(end + 1, text.size());
-    if (letter && upright && (content == "e" || content == "i" || content == "d")) {
+    const std::string based =
+        std::string(content) + std::string(text.substr(std::min(end + 1, text.size()), 8));
+    if (based_digits_end(based, 0) == content.size() && !content.empty()) {  // \text{A5}_{11}
+      emit(TokenKind::kNumber, content);
+    } else if (letter && upright && (content == "e" || content == "i" || content == "d")) {
       emit(TokenKind::kSymbol, content);
     } else {
       if (!content.empty() && content[0] == ' ') space_ = true;
@@ -346,7 +394,10 @@ class Lexer {
     const bool glued = at > 0 && is_digit(text[at - 1]);
     if (glued && (run == "th" || run == "st" || run == "nd" || run == "rd")) return end;  // 4th
     if (run.size() == 1) {
-      const bool unit = in_text && after_quantity();
+      // Behind a number, m² and m³ are typed as units; in algebra it would be m^2.
+      const std::string_view behind = text.substr(end, 2);
+      const bool area = run == "m" && (behind == "²" || behind == "³");
+      const bool unit = (in_text || area) && after_quantity();
       emit(unit ? TokenKind::kWord : TokenKind::kSymbol, unit ? lower(run) : std::string(run));
       return end;
     }
@@ -354,6 +405,16 @@ class Lexer {
     if (known.kind != NameClass::kUnknown) {
       emit_name(known);
       return end;
+    }
+    // "twenty-five" is one word, unlike x-y.
+    if (run.size() >= 5 && run.ends_with("ty") && text.substr(end, 1) == "-") {
+      std::size_t next = end + 1;
+      while (next < text.size() && is_letter(text[next]))
+        ++next;
+      if (next >= end + 4) {
+        emit(TokenKind::kWord, lower(text.substr(at, next - at)));
+        return next;
+      }
     }
     emit_run(run, in_text);
     return end;
@@ -380,12 +441,13 @@ class Lexer {
   }
 
   std::size_t scan_number(std::string_view text, std::size_t at) {
-    const ScannedNumber number = scan_number_text(text, at, options_.group_digits, text_.size());
+    const ScannedNumber number = scan_number_text(text, at, options_.group_digits, value_size_);
     emit(TokenKind::kNumber, number.digits);
     return number.end;
   }
 
   std::string_view text_;
+  std::size_t value_size_;  // of what stands behind the last "="
   LexerOptions options_;
   std::vector<Token> tokens_;
   bool space_ = false;

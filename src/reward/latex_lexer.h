@@ -24,7 +24,7 @@ enum class TokenKind {
   kOperator,  // text: + - * / ^ _ ! % ' : | & (one character), "\\" for a row end
   kOpen,      // text: ( [ { or \{ as "s", floor "f", ceiling "c", angle "a"
   kClose,     // text: likewise; "." closes anything
-  kComma,     // text: "," ";" or "and"
+  kComma,     // text: "," ";" "and" or "or"
   kEnd,
 };
 

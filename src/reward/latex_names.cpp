@@ -98,7 +98,8 @@ Table make_commands() {
   add(table, NameClass::kClose, "rbrack", "]");
   add(table, NameClass::kOpen, "lparen", "(");
   add(table, NameClass::kClose, "rparen", ")");
-  add(table, NameClass::kComma, "& land lor wedge vee", "and");
+  add(table, NameClass::kComma, "& land wedge", "and");
+  add(table, NameClass::kComma, "lor vee", "or");
   add(table, NameClass::kSymbol, "infty", "infinity");
   add(table, NameClass::kSymbol, "ldots dots cdots dotsc dotsb vdots ddots", "dots");
   add(table, NameClass::kSymbol, "imath", "i");
@@ -119,7 +120,8 @@ Table make_words() {
   add(table, NameClass::kSymbol, "pi Pi PI", "pi");
   add(table, NameClass::kSymbol, "infinity inf infty oo Infinity Inf", "infinity");
   add(table, NameClass::kSymbol, "theta alpha beta gamma delta lambda omega sigma epsilon");
-  add(table, NameClass::kComma, "and or And Or AND OR", "and");
+  add(table, NameClass::kComma, "and And AND", "and");
+  add(table, NameClass::kComma, "or Or OR", "or");
   add(table, NameClass::kOperator, "degrees degree Degrees", "o");
   add(table, NameClass::kOperator, "percent Percent percentage pct", "%");
   add(table, NameClass::kOperator, "union", "U");

@@ -34,14 +34,40 @@ Expression Parser::as_list(std::vector<Expression> items, Op op) {
 
 Expression Parser::parse_answer() {
   std::vector<Expression> items;
+  std::vector<std::size_t> alternatives = {0};  // where each begins
   while (!at(TokenKind::kEnd)) {
     items.push_back(parse_relation());
-    while (at(TokenKind::kComma) || at(TokenKind::kOperator, "r") || at(TokenKind::kOperator, "&"))
+    while (at(TokenKind::kComma) || at(TokenKind::kOperator, "r") ||
+           at(TokenKind::kOperator, "&")) {
+      const bool next = at(TokenKind::kComma, "or") || at(TokenKind::kComma, ";");
+      if (next && alternatives.back() != items.size()) alternatives.push_back(items.size());
       ++position_;
+    }
     if (at(TokenKind::kClose, ".")) ++position_;
   }
   if (items.empty()) throw ParseError("the answer is empty");
-  return as_list(std::move(items), Op::kList);
+  if (alternatives.back() == items.size()) alternatives.pop_back();
+  return as_list(grouped(std::move(items), alternatives), Op::kList);
+}
+
+// "x = 1, y = 2 or x = 3, y = 4" is a list of two pairs.
+std::vector<Expression> Parser::grouped(std::vector<Expression> items,
+                                        const std::vector<std::size_t>& alternatives) {
+  const std::size_t size = items.size() / alternatives.size();
+  if (alternatives.size() < 2 || size < 2 || size * alternatives.size() != items.size())
+    return items;
+  for (std::size_t k = 0; k < alternatives.size(); ++k)
+    if (alternatives[k] != k * size) return items;
+  for (std::size_t k = 0; k < items.size(); ++k) {
+    const auto names = [&](std::size_t item) { return items[item]->args[0]; };
+    if (items[k]->op != Op::kRelation || items[k]->name != "=" || names(k)->op != Op::kSymbol ||
+        names(k)->name != names(k % size)->name)
+      return items;
+  }
+  std::vector<Expression> groups;
+  for (const std::size_t first : alternatives)
+    groups.push_back(arena_.tuple({items.begin() + first, items.begin() + first + size}, '(', ')'));
+  return groups;
 }
 
 Expression Parser::parse_relation() {
@@ -166,9 +192,12 @@ Expression Parser::parse_product() {
       if (tail == nullptr) {
         Expression above = parse_number();
         ++position_;  // the slash
-        tail = arena_.make(Op::kDivide, {above, parse_number()});
+        Expression below = parse_number();
+        if (above->op != Op::kNumber || below->op != Op::kNumber || !(above->value < below->value))
+          throw ParseError("a mixed number with an improper fraction");
+        tail = arena_.make(Op::kDivide, {above, below});
       }
-      factors.back() = arena_.make(Op::kAdd, {factors.back(), tail});
+      factors.back() = parse_postfix(arena_.make(Op::kAdd, {factors.back(), tail}));
     } else if (accept(TokenKind::kOperator, "*")) {
       factors.push_back(parse_unary());
     } else if (accept(TokenKind::kOperator, "/")) {

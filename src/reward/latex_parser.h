@@ -90,6 +90,8 @@ class Parser {
   bool starts_factor() const;
   bool is_mixed_tail(Expression whole) const;
   Expression as_list(std::vector<Expression> items, Op op);
+  std::vector<Expression> grouped(std::vector<Expression> items,
+                                  const std::vector<std::size_t>& alternatives);
 
   Arena& arena_;
   std::vector<Token> tokens_;

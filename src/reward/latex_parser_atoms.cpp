@@ -1,4 +1,5 @@
 // The leaves of the grammar: numbers, symbols, words and units, brackets.
+#include <algorithm>
 #include <cctype>
 #include <utility>
 
@@ -70,6 +71,9 @@ Expression Parser::parse_number() {
       at(TokenKind::kCommand, "dot")) {
     if (digits.find('.') != std::string::npos) return parse_repeating(digits);
   }
+  const bool letters = std::any_of(digits.begin(), digits.end(), [](char c) { return c >= 'A'; });
+  if (letters && at(TokenKind::kOperator, "_"))
+    return parse_based(arena_.make(Op::kWord, {}, digits), digits);
   std::optional<Rational> value = Rational::parse_decimal(digits);
   if (!value) throw ParseError("'" + digits + "' is no number");
   Expression number = arena_.number(std::move(*value), decimals_of(digits));
@@ -273,6 +277,8 @@ Expression Parser::parse_brackets() {
     }
     const char close = take().text[0];
     if (items.empty() || close == '}') throw ParseError("an empty bracket");
+    if (items.size() == 1 && (open == '[') != (close == ']') && close != '.')
+      throw ParseError("brackets that do not match");
     if (open == 'f' || open == 'c')
       result = arena_.make(Op::kCall, {items[0]}, open == 'f' ? "floor" : "ceil");
     else if (items.size() == 1 && items[0]->op != Op::kList)

@@ -119,8 +119,10 @@ Expression Parser::parse_function(const std::string& name) {
 // Sums, products, integrals and limits are not worked out: equal where their parts are.
 Expression Parser::parse_big_operator(const std::string& name) {
   std::string lower, upper;
-  while (at(TokenKind::kOperator, "_") || at(TokenKind::kOperator, "^"))
-    (take().text == "_" ? lower : upper) = script_name();
+  while (at(TokenKind::kOperator, "_") || at(TokenKind::kOperator, "^")) {
+    std::string& limit = take().text == "_" ? lower : upper;
+    limit = script_name();
+  }
   Expression body = parse_product();
   return arena_.make(Op::kCall, {body}, name + " from " + lower + " to " + upper);
 }

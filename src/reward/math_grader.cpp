@@ -6,6 +6,7 @@
 #include "reward/answer_extract.h"
 #include "reward/answer_text.h"
 #include "reward/latex_parser.h"
+#include "reward/visible_text.h"
 
 namespace antisd {
 namespace {
@@ -16,14 +17,14 @@ std::optional<std::string> find_answer(std::string_view response,
                                        const MathGraderOptions& options) {
   const bool thoughts = response.find("think>") != std::string_view::npos;
   const std::string visible = thoughts ? visible_text(response) : std::string();
-  const std::string_view text = thoughts ? std::string_view(visible) : response;
-  if (options.raw) {
-    std::string answer = bare_answer(text);
-    return answer.empty() ? std::nullopt : std::optional(std::move(answer));
-  }
-  if (auto box = last_box(text)) return box;
-  if (auto stated = stated_answer(text)) return stated;
-  return options.last_number ? last_number(text) : std::nullopt;
+  const std::string_view text = without_next_turn(thoughts ? std::string_view(visible) : response);
+  std::optional<std::string> answer;
+  if (options.raw)
+    answer = bare_answer(text);
+  else if (!(answer = last_box(text)) && !(answer = stated_answer(text)) && options.last_number)
+    answer = last_number(text);
+  if (!answer || answer->empty()) return std::nullopt;
+  return with_single_backslashes(*answer);
 }
 
 std::string without_blanks(std::string_view text) {
@@ -32,14 +33,41 @@ std::string without_blanks(std::string_view text) {
   return result;
 }
 
+// One way to read the commas of an answer.
+struct Reading {
+  std::string text;
+  LexerOptions options;
+};
+
 // Null where the text is no expression.
-Expression parse_or_null(Arena& arena, std::string_view text, Budget& budget,
-                         const LexerOptions& options) {
+Expression parse_or_null(Arena& arena, const Reading& reading, Budget& budget) {
   try {
-    return parse_expression(arena, text, budget, options);
+    return parse_expression(arena, reading.text, budget, reading.options);
   } catch (const ParseError&) {
     return nullptr;
   }
+}
+
+// "1,5" with its comma read as a decimal point, where no group of three digits could be meant:
+// "0,125" and "1250,75" but not "1,250". Empty where the answer is no such number.
+std::string with_decimal_point(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  if (comma == text.npos || text.find_first_of(",()[]{};.", comma + 1) != text.npos) return {};
+  const auto digit = [&](std::size_t k) {
+    return k < text.size() && text[k] >= '0' && text[k] <= '9';
+  };
+  std::size_t first = comma, end = comma + 1;
+  while (first > 0 && digit(first - 1))
+    --first;
+  while (digit(end))
+    ++end;
+  if (first == comma || end == comma + 1) return {};
+  const std::string_view whole = text.substr(first, comma - first);
+  if (end - comma - 1 == 3 && whole.size() <= 3 && whole != "0") return {};
+  if (text.substr(0, first).find_first_not_of(" -+$\\") != text.npos) return {};
+  std::string point(text);
+  point[comma] = '.';
+  return point;
 }
 
 // "1,000" may be a number or a list of two.
@@ -54,6 +82,14 @@ bool has_grouped_digits(std::string_view text) {
   return false;
 }
 
+std::vector<Reading> readings(std::string_view text) {
+  std::vector<Reading> all = {{std::string(text), {.group_digits = true}}};
+  if (has_grouped_digits(text)) all.push_back({std::string(text), {.group_digits = false}});
+  if (std::string decimal = with_decimal_point(text); !decimal.empty())
+    all.push_back({std::move(decimal), {.group_digits = true}});
+  return all;
+}
+
 // Letters alone, at least three: a word rather than a product of variables, so case does not count.
 bool is_word_key(std::string_view key) {
   return key.size() >= 3 &&
@@ -64,16 +100,14 @@ Comparison compare_texts(std::string_view gold, std::string_view found,
                          const MathGraderOptions& options, Budget& budget) {
   if (std::max(gold.size(), found.size()) > kMaxAnswerBytes)
     throw BudgetExceeded("the answer is too long to parse");
-  const bool ambiguous_gold = has_grouped_digits(gold), ambiguous_found = has_grouped_digits(found);
   Comparison result = Comparison::kDifferent;
   bool words = false;
-  for (const bool group_gold : {true, false}) {
-    if (!group_gold && !ambiguous_gold) continue;
-    for (const bool group_found : {true, false}) {
-      if (!group_found && !ambiguous_found) continue;
+  const std::vector<Reading> gold_readings = readings(gold), found_readings = readings(found);
+  for (const Reading& gold_reading : gold_readings)
+    for (const Reading& found_reading : found_readings) {
       Arena arena;
-      Expression a = parse_or_null(arena, gold, budget, {group_gold});
-      Expression b = parse_or_null(arena, found, budget, {group_found});
+      Expression a = parse_or_null(arena, gold_reading, budget);
+      Expression b = parse_or_null(arena, found_reading, budget);
       words |= a == nullptr || b == nullptr || contains(a, Op::kWord) || contains(b, Op::kWord);
       if (a == nullptr || b == nullptr) continue;
       Comparison here = Comparison::kUnknown;
@@ -84,7 +118,6 @@ Comparison compare_texts(std::string_view gold, std::string_view found,
       if (here == Comparison::kEqual) return here;
       if (here == Comparison::kUnknown) result = here;
     }
-  }
   // Text that is no mathematics, or mathematics without a value, equals itself.
   const std::string key = text_key(gold);
   if (key == text_key(found) && (words || result == Comparison::kUnknown || is_word_key(key)))
@@ -125,11 +158,13 @@ Grade grade_math(std::string_view answer, std::string_view response,
         return grade;
       }
     }
+    const std::string_view value =
+        gold.starts_with("(") ? std::string_view(*found) : without_choice_letter(*found);
     if (const auto right = leading_verdict(gold), said = leading_verdict(*found); right && said) {
       grade.verdict = *right == *said ? Verdict::kCorrect : Verdict::kWrong;
       return grade;
     }
-    switch (compare_texts(gold, *found, options, budget)) {
+    switch (compare_texts(gold, value, options, budget)) {
       case Comparison::kEqual:
         grade.verdict = Verdict::kCorrect;
         break;
