@@ -43,7 +43,7 @@ std::function<int()> add_config(CLI::App& app) {
             {.where = "'" + argument + "'", .remedy = "only one file can be given, first"});
       }
     }
-    config.validate();
+    config.resolve();
     std::cout << config.options().to_toml(options->defaults);
     return 0;
   };

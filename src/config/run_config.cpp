@@ -9,6 +9,7 @@ namespace antisd {
 RunConfig::RunConfig() {
   describe_data_and_model();
   describe_method();
+  describe_gate();
   describe_training();
   describe_results();
 }
@@ -41,51 +42,6 @@ void RunConfig::describe_data_and_model() {
   o.add("rollout.top_p", rollout.top_p, "nucleus sampling; 1 is off").between(0, 1);
   o.add("rollout.top_k", rollout.top_k, "sample among the k likeliest tokens; 0 is off")
       .at_least(0);
-}
-
-void RunConfig::describe_method() {
-  OptionSet& o = options_;
-  o.add("method.name", method.name, "what is added to the group advantage")
-      .one_of({"grpo", "sd", "opd", "antisd", "sdpo"});
-  o.add("method.preset", method.preset,
-        "the paper's numbers, or those of the authors' released code")
-      .one_of({"paper", "released"});
-  o.add("method.lambda_max", method.lambda_max,
-        "weight of the per-token term while the gate is open")
-      .at_least(0);
-  o.add("method.phi", method.phi,
-        "shape of the term: jsd is (softplus(u) - ln 2)/2, kl is u itself")
-      .one_of({"jsd", "kl"});
-  o.add("method.compose", method.compose, "A - lambda phi, or A (1 - lambda phi)")
-      .one_of({"additive", "multiplicative"});
-  o.add("method.gate.kind", method.gate.kind,
-        "what the gate watches: the teacher's entropy, the student's perplexity, or nothing "
-        "(always open)")
-      .one_of({"entropy", "student_perplexity", "none"});
-  o.add("method.gate.statistic", method.gate.statistic, "of all response tokens of the batch")
-      .one_of({"median", "mean"});
-  o.add("method.gate.warmup_steps", method.gate.warmup_steps,
-        "steps at lambda = 0 that calibrate the gate")
-      .at_least(1);
-  o.add("method.gate.close", method.gate.close,
-        "the gate closes below this times the warm-up value")
-      .between(0, 1);
-  o.add("method.gate.reopen", method.gate.reopen, "and opens again at this times the warm-up value")
-      .at_least(0);
-  o.add("method.gate.band_close", method.gate.band_close,
-        "two-sided gate: it also closes above this times the warm-up value; 0 is off")
-      .at_least(0);
-  o.add("method.gate.band_reopen", method.gate.band_reopen,
-        "two-sided gate: closed high, it opens again at this times the warm-up value")
-      .at_least(0);
-
-  o.add("context.peer", context.peer,
-        "which correct response the teacher is shown: one drawn per rollout, or one for the group")
-      .one_of({"rollout", "group"});
-  o.add("context.max_solution_tokens", context.max_solution_tokens,
-        "a longer solution loses its middle: 25 % head and 75 % tail stay")
-      .at_least(16);
-  o.add("context.templates", context.templates, "teacher prompts by task, replacing the paper's");
 }
 
 void RunConfig::describe_training() {
@@ -176,17 +132,7 @@ void RunConfig::validate() const {
                                  data.max_prompt_tokens, rollout.max_sequence_tokens),
                      {.remedy = "lower the first or raise the second"});
   }
-  if (method.gate.reopen < method.gate.close) {
-    throw InputError(fmt::format("method.gate.reopen = {} is below method.gate.close = {}",
-                                 method.gate.reopen, method.gate.close),
-                     {.remedy = "a gate that opens below where it closes would chatter"});
-  }
-  if (method.gate.band_close > 0 && method.gate.band_close <= method.gate.band_reopen) {
-    throw InputError(
-        fmt::format("method.gate.band_close = {} is not above method.gate.band_reopen = {}",
-                    method.gate.band_close, method.gate.band_reopen),
-        {.remedy = "the prototype used 1.07 and 1.0"});
-  }
+  validate_method();
   if (reward.kind == "command" && reward.command.empty()) {
     throw InputError("reward.kind = \"command\" without reward.command",
                      {.remedy = "name the program that grades"});

@@ -4,7 +4,7 @@
 //   RunConfig config;
 //   config.options().load_toml("run.toml");
 //   config.options().assign("train.steps=100");
-//   config.validate();
+//   config.resolve();
 #pragma once
 
 #include <cstdint>
@@ -43,23 +43,47 @@ struct GateConfig {
   std::string kind = "entropy";
   std::string statistic = "median";
   std::int64_t warmup_steps = 5;  // W
+  double min_warm = 0.01;         // nats; H_warm below it measures nothing
   double close = 0.93;            // tau = close * H_warm
+  double close_floor = 0;         // tau is at least this
   double reopen = 1.0;
   double band_close = 0;  // 0: one-sided
   double band_reopen = 1.0;
+  double max_perplexity = 0;  // 0: every response counts
+  bool previous_step = false;
+};
+
+// What the authors' released code does to the per-token term before it is weighted; 0 is off.
+struct SignalConfig {
+  double outlier_sigmas = 0;
+  double clamp_u = 0;
+  bool standardise = false;
+  double clamp_term = 0;
+  std::int64_t max_response_tokens = 0;
+};
+
+struct SdpoConfig {
+  std::int64_t top_k = 100;
+  double alpha = 0.5;
+  double teacher_ema = 0;  // 0: the teacher has the weights of now
 };
 
 struct MethodConfig {
   std::string name = "antisd";
   std::string preset = "paper";
   double lambda_max = 0.5;
+  std::string lambda_rule = "constant";
+  double lambda_slope = 0.2;
   std::string phi = "jsd";
   std::string compose = "additive";
   GateConfig gate;
+  SignalConfig signal;
+  SdpoConfig sdpo;
 };
 
 struct ContextConfig {
   std::string peer = "rollout";
+  std::string fallback = "dataset";
   std::int64_t max_solution_tokens = 3072;
   StringMap templates;
 };
@@ -133,6 +157,8 @@ class RunConfig {
   OptionSet& options() { return options_; }
   const OptionSet& options() const { return options_; }
 
+  // Fills in what method.preset implies, then validates. Call it when every source is read.
+  void resolve();
   // What no single key can tell: combinations that contradict each other. Throws InputError.
   void validate() const;
 
@@ -152,6 +178,8 @@ class RunConfig {
  private:
   void describe_data_and_model();
   void describe_method();
+  void describe_gate();
+  void validate_method() const;
   void describe_training();
   void describe_results();
 

@@ -62,7 +62,50 @@ TEST(RunConfig, ContradictionsAreRefused) {
   EXPECT_THAT(refused({"data.max_prompt_tokens=40000"}), HasSubstr("no room for a response"));
   EXPECT_THAT(refused({"method.gate.reopen=0.5"}), HasSubstr("chatter"));
   EXPECT_THAT(refused({"method.gate.band_close=0.9"}), HasSubstr("band_reopen"));
+  EXPECT_THAT(refused({"method.gate.warmup_steps=0"}), HasSubstr("calibrate"));
+  EXPECT_THAT(refused({"method.lambda_rule=perplexity"}), HasSubstr("teacher_perplexity"));
+  EXPECT_THAT(refused({"method.sdpo.alpha=1"}), HasSubstr("between 0 and 1"));
   EXPECT_THAT(refused({"reward.kind=command"}), HasSubstr("reward.command"));
+}
+
+TEST(RunConfig, ThePresetSetsWhatTheReleasedCodeDoes) {
+  RunConfig c;
+  c.options().assign("method.preset=released");
+  c.resolve();
+  EXPECT_EQ(c.method.gate.kind, "teacher_perplexity");
+  EXPECT_EQ(c.method.gate.reopen, 1.07);
+  EXPECT_EQ(c.method.gate.close, 0.93);
+  EXPECT_EQ(c.method.signal.outlier_sigmas, 2);
+  EXPECT_EQ(c.method.signal.max_response_tokens, 12000);
+  EXPECT_EQ(c.context.fallback, "feedback");
+  EXPECT_EQ(c.rollout.max_sequence_tokens, 16384);
+
+  // What is printed resolves to itself.
+  RunConfig again;
+  again.options().load_toml_text(c.options().to_toml(false), "printed");
+  again.resolve();
+  EXPECT_EQ(again.options().to_toml(false), c.options().to_toml(false));
+}
+
+TEST(RunConfig, AKeyBesideThePresetOrLaterWins) {
+  const auto reopen = [](const char* file, std::initializer_list<const char*> lines) {
+    RunConfig c;
+    c.options().load_toml_text(file, "file");
+    for (const char* line : lines)
+      c.options().assign(line);
+    c.resolve();
+    return c.method.gate.reopen;
+  };
+  const char* released = "[method]\npreset = 'released'\n";
+  const char* both = "[method]\npreset = 'released'\ngate.reopen = 1.02\n";
+  const char* key = "[method]\ngate.reopen = 1.02\n";
+  EXPECT_EQ(reopen(released, {}), 1.07);
+  EXPECT_EQ(reopen(both, {}), 1.02);
+  EXPECT_EQ(reopen(key, {}), 1.02);
+  EXPECT_EQ(reopen(released, {"method.gate.reopen=1"}), 1.0);
+  EXPECT_EQ(reopen(key, {"method.preset=released"}), 1.07);
+  EXPECT_EQ(reopen(key, {"method.gate.reopen=1.03", "method.preset=released"}), 1.03);
+  EXPECT_EQ(reopen(both, {"method.preset=paper"}), 1.0);
 }
 
 TEST(RunConfig, TheDocumentationPageIsTheDescription) {

@@ -112,14 +112,14 @@ struct OptionReader {
            std::holds_alternative<ScalarMap*>(option.field_);
   }
 
-  static void set(Option& option, const toml::node& node, const std::string& where) {
-    read(option, where,
+  static void set(Option& option, const toml::node& node, int source, const std::string& where) {
+    read(option, source, where,
          [&] { std::visit([&](auto* field) { read_node(node, *field); }, option.field_); });
   }
 
-  static void set_entry(Option& option, const std::string& name, const toml::node& node,
+  static void set_entry(Option& option, const std::string& name, const toml::node& node, int source,
                         const std::string& where) {
-    read(option, where, [&] {
+    read(option, source, where, [&] {
       std::visit(
           [&](auto* field) {
             if constexpr (requires { (*field)[name]; }) read_node(node, (*field)[name]);
@@ -132,14 +132,14 @@ struct OptionReader {
 
  private:
   template <typename Read>
-  static void read(Option& option, const std::string& where, Read read_field) {
+  static void read(Option& option, int source, const std::string& where, Read read_field) {
     try {
       read_field();
     } catch (const WrongType&) {
       throw wrong_type(option, where);
     }
     option.check_value(where);
-    option.was_set_ = true;
+    option.source_ = source;
   }
 
  public:
@@ -183,6 +183,7 @@ void OptionSet::load_toml(const std::filesystem::path& file) {
 
 void OptionSet::load_toml_text(std::string_view text, const std::string& name) {
   const toml::table root = parse_toml(text, name);
+  ++files_;
   const std::function<void(const toml::table&, const std::string&)> walk =
       [&](const toml::table& table, const std::string& prefix) {
         for (const auto& [name_in_table, node] : table) {
@@ -194,7 +195,7 @@ void OptionSet::load_toml_text(std::string_view text, const std::string& name) {
           if (is_section && node.is_table()) {
             walk(*node.as_table(), key + ".");
           } else {
-            OptionReader::set(find_or_throw(key, where), node, where);
+            OptionReader::set(find_or_throw(key, where), node, files_, where);
           }
         }
       };
@@ -202,6 +203,17 @@ void OptionSet::load_toml_text(std::string_view text, const std::string& name) {
 }
 
 void OptionSet::assign(std::string_view key_and_value) {
+  assign_from(kCommandLine, key_and_value);
+}
+
+void OptionSet::imply(std::string_view by_key, std::string_view key_and_value) {
+  const std::string where = fmt::format("'{}'", key_and_value);
+  const int source = find_or_throw(by_key, where).source_;
+  const Option& implied = find_or_throw(key_and_value.substr(0, key_and_value.find('=')), where);
+  if (implied.source_ < source) assign_from(source, key_and_value);
+}
+
+void OptionSet::assign_from(int source, std::string_view key_and_value) {
   const std::size_t equals = key_and_value.find('=');
   const std::string where = fmt::format("'{}'", key_and_value);
   if (equals == std::string_view::npos || equals == 0) {
@@ -223,12 +235,12 @@ void OptionSet::assign(std::string_view key_and_value) {
     const bool bare_string = std::holds_alternative<StringMap*>(OptionReader::field(table));
     if (!parsed || bare_string) parsed = parse(toml_value(value));
     return OptionReader::set_entry(table, key.substr(table.key().size() + 1), *parsed->get("value"),
-                                   where);
+                                   source, where);
   }
   Option& option = find_or_throw(key, where);
   const auto parsed = parse(command_line_toml(OptionReader::field(option), value));
   if (!parsed) throw OptionReader::wrong_type(option, where);
-  OptionReader::set(option, *parsed->get("value"), where);
+  OptionReader::set(option, *parsed->get("value"), source, where);
 }
 
 }  // namespace antisd

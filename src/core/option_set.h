@@ -57,10 +57,11 @@ class Option {
   std::string value_toml() const;                                    // as of now
   std::string type_text() const;   // "integer", "list of strings", ...
   std::string range_text() const;  // "2 to 4096", "paper | released", or ""
-  bool was_set() const { return was_set_; }
+  bool was_set() const { return source_ > 0; }
 
  private:
   friend struct OptionReader;
+  friend class OptionSet;
   void check_value(const std::string& where) const;
   void check_number(double value, const std::string& where) const;
 
@@ -72,7 +73,7 @@ class Option {
   double high_ = std::numeric_limits<double>::infinity();
   bool low_exclusive_ = false;
   std::vector<std::string> choices_;
-  bool was_set_ = false;
+  int source_ = 0;  // 0: the default; files by their order; kCommandLine
 };
 
 class OptionSet {
@@ -93,6 +94,9 @@ class OptionSet {
   // "rollout.group_size=16"; an entry of a table by its name: "eval.n.aime24=4". Strings need no
   // quotes and lists of strings no brackets: "data.train=a.jsonl,b.jsonl".
   void assign(std::string_view key_and_value);
+  // Sets a key because another one (a preset) says so, unless somebody set it in the same place as
+  // that one or in a later one; files come in their order, the command line last.
+  void imply(std::string_view by_key, std::string_view key_and_value);
 
   // A TOML file with every key. With help, each key is preceded by a comment: help, type, range.
   std::string to_toml(bool with_help) const;
@@ -105,7 +109,10 @@ class OptionSet {
  private:
   Option& add_option(Option option);
   Option& find_or_throw(std::string_view key, const std::string& where);
+  void assign_from(int source, std::string_view key_and_value);
 
+  static constexpr int kCommandLine = std::numeric_limits<int>::max();
+  int files_ = 0;
   std::deque<Option> options_;  // a deque: references that add() returned stay valid
 };
 

@@ -72,6 +72,27 @@ aime25 = 4
   EXPECT_TRUE(s.options.find("rollout.group_size")->was_set());
 }
 
+// A preset fills in what nobody said, and what was said before it.
+TEST(OptionSet, AKeyImpliesOthersUnlessTheyWereSetBesideItOrLater) {
+  const auto group_size = [](std::initializer_list<const char*> files, const char* line) {
+    Sample s;
+    for (const char* file : files)
+      s.options.load_toml_text(file, "file");
+    if (*line != 0) s.options.assign(line);
+    s.options.imply("method.name", "rollout.group_size=32");
+    return s.group_size;
+  };
+  const char* preset = "method.name = 'grpo'";
+  const char* key = "rollout.group_size = 16";
+  EXPECT_EQ(group_size({}, ""), Sample().group_size);  // nobody chose the preset
+  EXPECT_EQ(group_size({preset}, ""), 32);
+  EXPECT_EQ(group_size({"method.name = 'grpo'\nrollout.group_size = 16"}, ""), 16);
+  EXPECT_EQ(group_size({key, preset}, ""), 32);
+  EXPECT_EQ(group_size({preset, key}, ""), 16);
+  EXPECT_EQ(group_size({preset}, "rollout.group_size=8"), 8);
+  EXPECT_EQ(group_size({key}, "method.name=grpo"), 32);
+}
+
 TEST(OptionSet, PrintedTomlReadsBackToTheSame) {
   Sample first;
   for (const char* line :

@@ -37,7 +37,7 @@ class CodeReward : public Grader {
     const CodeGrade grade = grader_.grade(request.response, request.tests);
     if (!grade.correct) return {std::nullopt, grade.reason};
     const double share = grade.total == 0 ? 0.0 : static_cast<double>(grade.passed) / grade.total;
-    return {*grade.correct ? 1.0 : share, grade.reason};
+    return {*grade.correct ? 1.0 : share, grade.reason, grade.passed, grade.total};
   }
 
  private:

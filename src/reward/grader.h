@@ -24,6 +24,7 @@ struct GradeRequest {
 struct Score {
   std::optional<double> reward;  // correct means exactly 1
   std::string reason;            // why there is none, or what is wrong
+  int passed = 0, total = 0;     // tests, where the kind counts them
 };
 
 class Grader {

@@ -1,0 +1,94 @@
+// Acceptance values 4 and 15: group advantages and what the rewards of a step say.
+#include "algo/advantages.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "algo/reward_summary.h"
+#include "core/testing.h"
+
+namespace antisd {
+namespace {
+
+using Rewards = std::vector<std::optional<double>>;
+
+Advantages of(const Rewards& rewards) {
+  return group_advantages(rewards);
+}
+
+TEST(GroupAdvantages, HaveThePublishedValues) {
+  const Advantages one_of_eight = of({1, 0, 0, 0, 0, 0, 0, 0});
+  EXPECT_NEAR(*one_of_eight[0], 2.474867, 1e-6);
+  for (std::size_t i = 1; i < 8; ++i)
+    EXPECT_NEAR(*one_of_eight[i], -.353552, 1e-6);
+  const Advantages half = of({1, 1, 0, 0});
+  EXPECT_NEAR(*half[0], .866024, 1e-6);
+  EXPECT_NEAR(*half[3], -.866024, 1e-6);
+}
+
+TEST(GroupAdvantages, EqualRewardsGiveExactlyZero) {
+  for (const double reward : {0.0, 1.0, 0.1, 1.0 / 3}) {
+    for (const auto& advantage : of({reward, reward, reward}))
+      EXPECT_EQ(*advantage, 0);
+  }
+}
+
+TEST(GroupAdvantages, AFailedGradeLeavesTheStatistics) {
+  const Advantages with = of({1, std::nullopt, 1, 0, 0});
+  const Advantages without = of({1, 1, 0, 0});
+  EXPECT_FALSE(with[1].has_value());
+  EXPECT_EQ(with[0], without[0]);
+  EXPECT_EQ(with[4], without[3]);
+  EXPECT_EQ(of({std::nullopt, 1}), (Advantages{std::nullopt, 0}));
+  EXPECT_EQ(of({std::nullopt, std::nullopt}), (Advantages{std::nullopt, std::nullopt}));
+}
+
+TEST(GroupAdvantages, AGroupOfOneIsRefused) {
+  EXPECT_THAT(testing::error_of([] { of({1}); }), ::testing::HasSubstr("rollout.group_size"));
+}
+
+RolloutBatch batch_of(const std::vector<Rewards>& groups) {
+  RolloutBatch batch;
+  for (const Rewards& rewards : groups) {
+    RolloutGroup& group = batch.groups.emplace_back();
+    for (const auto& reward : rewards) {
+      group.rollouts.emplace_back();
+      group.rollouts.back().grade.reward = reward;
+    }
+  }
+  return batch;
+}
+
+TEST(GroupAdvantages, EveryGroupIsItsOwn) {
+  const Advantages all = group_advantages(batch_of({{1, 0, 0}, {0, 0, 0}, {.5, 1, 0}}));
+  ASSERT_EQ(all.size(), 9u);
+  EXPECT_EQ(all[0], of({1, 0, 0})[0]);
+  EXPECT_EQ(all[4], 0.0);
+  EXPECT_EQ(all[7], of({.5, 1, 0})[1]);
+}
+
+TEST(RewardSummary, LeavesTruncatedResponsesOut) {
+  RolloutBatch batch = batch_of({{1, 0, 0}});
+  batch[2].finish_reason = FinishReason::kLength;
+  EXPECT_EQ(summarise_rewards(batch).non_truncated, .5);
+  EXPECT_NEAR(summarise_rewards(batch).mean, 1.0 / 3, 1e-12);
+  for (std::size_t r = 0; r < 3; ++r)
+    batch[r].finish_reason = FinishReason::kLength;
+  EXPECT_TRUE(std::isnan(summarise_rewards(batch).non_truncated));
+}
+
+TEST(RewardSummary, CountsGroupsAndFailures) {
+  const RewardSummary summary = summarise_rewards(
+      batch_of({{1, 1}, {0, 0}, {0, std::nullopt}, {1, 0}, {std::nullopt, std::nullopt}}));
+  EXPECT_EQ(summary.all_right_fraction, .25);
+  EXPECT_EQ(summary.all_wrong_fraction, .5);
+  EXPECT_EQ(summary.grader_failed, 3);
+  EXPECT_EQ(summary.max, 1);
+  EXPECT_EQ(summary.min, 0);
+  EXPECT_TRUE(std::isnan(summarise_rewards({}).mean));
+  EXPECT_TRUE(std::isnan(summarise_rewards({}).max));
+}
+
+}  // namespace
+}  // namespace antisd

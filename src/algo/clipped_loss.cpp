@@ -1,0 +1,41 @@
+#include "algo/clipped_loss.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace antisd {
+namespace {
+
+constexpr double kMaxLogRatio = 20;
+
+bool within_limit(double log_ratio) {
+  return std::abs(log_ratio) <= kMaxLogRatio;
+}
+
+}  // namespace
+
+ClippedLoss clipped_loss(double advantage, double log_ratio, const LossConfig& rules) {
+  const double ratio = std::exp(std::clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio));  // r
+  const double plain = -advantage * ratio;
+  const double bounded = -advantage * std::clamp(ratio, 1 - rules.clip_low, 1 + rules.clip_high);
+  const double ceiling = -rules.dual_clip * advantage;
+
+  ClippedLoss result;
+  result.clipped = bounded > plain;
+  result.loss = result.clipped ? bounded : plain;
+  result.dual_clipped = advantage < 0 && result.loss > ceiling;
+  if (result.dual_clipped) result.loss = ceiling;
+  // d r / d log_ratio = r, so the unclipped loss is its own derivative; a bound that holds is flat.
+  const bool flat = result.clipped || result.dual_clipped || !within_limit(log_ratio);
+  result.gradient = flat ? 0 : plain;
+  return result;
+}
+
+KlPenalty kl_penalty(double new_logp, double reference_logp) {
+  const double difference = reference_logp - new_logp;  // d
+  const double held = std::clamp(difference, -kMaxLogRatio, kMaxLogRatio);
+  return {.loss = std::expm1(held) - held,
+          .gradient = within_limit(difference) ? -std::expm1(held) : 0};
+}
+
+}  // namespace antisd

@@ -1,0 +1,28 @@
+// The loss of one token and its derivative by the new log-probability: the only thing the model's
+// backward pass has to be told.
+#pragma once
+
+#include "config/run_config.h"
+
+namespace antisd {
+
+struct ClippedLoss {
+  double loss = 0;
+  double gradient = 0;        // d loss / d new log-probability
+  bool clipped = false;       // the clipped ratio was the larger loss
+  bool dual_clipped = false;  // the bound on negative advantages held
+};
+
+// max(-A r, -A clip(r, 1 - clip_low, 1 + clip_high)), and for A < 0 no more than -dual_clip A, with
+// r = exp(clamp(log_ratio, -20, 20)) and log_ratio = new - old.
+ClippedLoss clipped_loss(double advantage, double log_ratio, const LossConfig& rules);
+
+// Schulman's k3 estimator of KL(student, reference): e^d - d - 1 with d = reference - new, clamped
+// to +-20. Never negative, 0 with slope 0 where they agree.
+struct KlPenalty {
+  double loss = 0;
+  double gradient = 0;  // d loss / d new log-probability
+};
+KlPenalty kl_penalty(double new_logp, double reference_logp);
+
+}  // namespace antisd

@@ -1,0 +1,38 @@
+// What the gate reads of a batch, in two steps: each process lists the values of its own responses,
+// and the statistic is taken over all of them, since a median of medians is not the median.
+//
+//   const std::vector<float> values = gate_values(method, teacher, student);
+//   const double s_k = gate_statistic(method.gate, communicator.gather(values));
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "algo/method.h"
+#include "batch/token_scores.h"
+
+namespace antisd {
+
+// Mean of the middle two where the count is even; NaN of nothing.
+double median(std::vector<double> values);
+
+// exp(-mean logp): 1 where every token is certain; NaN of no tokens.
+double perplexity(std::span<const float> logp);
+
+// Entropies of all tokens (the teacher's, or the student's where there is no teacher), the
+// student's log-probabilities, or the teacher's perplexity of each response: what
+// method.gate.signal says. Rollouts without scores contribute nothing.
+std::vector<float> gate_values(const Method& method, std::span<const TokenScores> teacher,
+                               std::span<const TokenScores> student);
+
+// S_k; NaN where there are no values.
+double gate_statistic(const GateRules& rules, std::span<const float> values);
+
+// Logged whatever the gate reads.
+struct TeacherSummary {
+  double entropy_mean, entropy_median;
+  double perplexity;  // over all tokens
+};
+TeacherSummary summarise_teacher(std::span<const TokenScores> teacher);
+
+}  // namespace antisd

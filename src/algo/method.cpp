@@ -1,0 +1,150 @@
+#include "algo/method.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/nearest.h"
+
+namespace antisd {
+namespace {
+
+constexpr auto kTable = std::to_array<MethodRow>({
+    {.name = "grpo", .formula = "A"},
+    {.name = "sd", .formula = "A + lambda u", .sign = +1, .shape = Shape::kKl},
+    {.name = "opd",
+     .formula = "lambda u",
+     .group_advantage = false,
+     .sign = +1,
+     .shape = Shape::kKl},
+    {.name = "antisd", .formula = "A - lambda phi(u)", .sign = -1, .gated = true},
+    {.name = "sdpo",
+     .formula = "no advantage: JSD(S, T)",
+     .group_advantage = false,
+     .distils = true},
+
+    // The paper's ablations, each AntiSD with one knob turned.
+    {.name = "antisd-reverse-kl",
+     .formula = "A - lambda u",
+     .sign = -1,
+     .gated = true,
+     .shape = Shape::kKl},
+    {.name = "antisd-no-gate",
+     .formula = "A - lambda_max phi(u) after the warm-up",
+     .sign = -1,
+     .gated = true,
+     .signal = GateSignal::kNone},
+    {.name = "antisd-close-0.90",
+     .formula = "A - lambda phi(u), tau = 0.90 H_warm",
+     .sign = -1,
+     .gated = true,
+     .close = 0.90},
+    {.name = "antisd-close-0.95",
+     .formula = "A - lambda phi(u), tau = 0.95 H_warm",
+     .sign = -1,
+     .gated = true,
+     .close = 0.95},
+    {.name = "antisd-multiplicative",
+     .formula = "A (1 - lambda phi(u))",
+     .sign = -1,
+     .gated = true,
+     .composition = Composition::kMultiplicative},
+    {.name = "antisd-student-gate",
+     .formula = "A - lambda phi(u), S_k = exp(-mean s)",
+     .sign = -1,
+     .gated = true,
+     .signal = GateSignal::kStudentPerplexity},
+    {.name = "antisd-no-teacher",
+     .formula = "A - lambda phi(-s), S_k of H_S",
+     .sign = -1,
+     .gated = true,
+     .teacher = false,
+     .signal = GateSignal::kEntropy},
+
+    // Beyond the paper.
+    {.name = "antisd-two-sided",
+     .formula = "A - lambda phi(u), the gate closes above 1.07 H_warm too",
+     .sign = -1,
+     .gated = true,
+     .band_close = 1.07},
+});
+
+const MethodRow& find_row(const std::string& name) {
+  std::vector<std::string> names;
+  for (const MethodRow& row : kTable) {
+    if (row.name == name) return row;
+    names.emplace_back(row.name);
+  }
+  throw InputError(fmt::format("there is no method '{}'", name),
+                   {.where = "method.name",
+                    .remedy = fmt::format("did you mean '{}'?", nearest_name(name, names))});
+}
+
+GateSignal signal_of(const std::string& kind) {
+  if (kind == "entropy") return GateSignal::kEntropy;
+  if (kind == "student_perplexity") return GateSignal::kStudentPerplexity;
+  if (kind == "teacher_perplexity") return GateSignal::kTeacherPerplexity;
+  return GateSignal::kNone;
+}
+
+GateRules gate_rules(const MethodRow& row, const GateConfig& config) {
+  if (!row.gated) return {};
+  return {.signal = row.signal.value_or(signal_of(config.kind)),
+          .statistic = config.statistic == "mean" ? GateStatistic::kMean : GateStatistic::kMedian,
+          .warmup_steps = config.warmup_steps,
+          .min_warm = config.min_warm,
+          .close = row.close.value_or(config.close),
+          .close_floor = config.close_floor,
+          .reopen = config.reopen,
+          .band_close = row.band_close.value_or(config.band_close),
+          .band_reopen = config.band_reopen,
+          .max_perplexity = config.max_perplexity,
+          .previous_step = config.previous_step};
+}
+
+Shape shape_of(const MethodRow& row, const MethodConfig& config) {
+  const Shape configured = config.phi == "kl" ? Shape::kKl : Shape::kJsd;
+  // The released code descends the same divergence that it ascends.
+  if (row.name == "sd" && config.preset == "released") return Shape::kJsd;
+  return row.shape.value_or(configured);
+}
+
+}  // namespace
+
+std::span<const MethodRow> method_table() {
+  return kTable;
+}
+
+Method resolve_method(const MethodConfig& config, const LossConfig& loss) {
+  const MethodRow& row = find_row(config.name);
+  Method method{.name = row.name,
+                .group_advantage = row.group_advantage,
+                .sign = row.sign,
+                .teacher = row.teacher,
+                .distils = row.distils,
+                .shape = shape_of(row, config),
+                .lambda_max = config.lambda_max,
+                .lambda_slope = config.lambda_slope,
+                .gate = gate_rules(row, config.gate),
+                .sdpo = config.sdpo,
+                .loss = loss};
+  if (method.gate.signal != GateSignal::kNone && method.gate.warmup_steps == 0) {
+    throw InputError(fmt::format("'{}' has a gate but no warm-up to calibrate it", row.name),
+                     {.where = "method.gate.warmup_steps", .remedy = "the paper uses 5"});
+  }
+  // SD and OPD know nothing but A and lambda u.
+  if (!row.gated) return method;
+  method.composition = row.composition.value_or(
+      config.compose == "multiplicative" ? Composition::kMultiplicative : Composition::kAdditive);
+  if (config.lambda_rule == "perplexity" && method.gate.signal == GateSignal::kTeacherPerplexity) {
+    method.lambda_rule = LambdaRule::kPerplexity;
+  }
+  method.signal = config.signal;
+  return method;
+}
+
+}  // namespace antisd

@@ -1,0 +1,116 @@
+// The table of methods: names, and which knob each row turns.
+#include "algo/method.h"
+
+#include <gmock/gmock.h>
+
+#include "core/testing.h"
+
+namespace antisd {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+
+Method method_named(const std::string& name, std::initializer_list<const char*> keys = {}) {
+  RunConfig config;
+  config.options().assign("method.name=" + name);
+  for (const char* key : keys)
+    config.options().assign(key);
+  config.resolve();
+  return resolve_method(config.method, config.loss);
+}
+
+TEST(MethodTable, TheConfigurationKnowsTheSameNames) {
+  std::string names;
+  for (const MethodRow& row : method_table())
+    names += (names.empty() ? "" : " | ") + std::string(row.name);
+  EXPECT_EQ(RunConfig().options().find("method.name")->range_text(), names);
+  MethodConfig unknown;
+  unknown.name = "antisdd";
+  EXPECT_THAT(error_of([&] { resolve_method(unknown, {}); }), HasSubstr("'antisd'"));
+}
+
+TEST(MethodTable, Baselines) {
+  const Method grpo = method_named("grpo");
+  EXPECT_EQ(grpo.sign, 0);
+  EXPECT_FALSE(grpo.needs_teacher());
+  EXPECT_FALSE(grpo.gates_on_student());
+
+  const Method sd = method_named("sd");
+  EXPECT_EQ(sd.sign, +1);
+  EXPECT_TRUE(sd.group_advantage);
+  EXPECT_EQ(sd.shape, Shape::kKl);
+  EXPECT_EQ(sd.gate.signal, GateSignal::kNone);
+  EXPECT_EQ(sd.gate.warmup_steps, 0);
+  EXPECT_TRUE(sd.needs_teacher());
+
+  EXPECT_FALSE(method_named("opd").group_advantage);
+  EXPECT_EQ(method_named("opd").sign, +1);
+  EXPECT_TRUE(method_named("sdpo").distils);
+  EXPECT_TRUE(method_named("sdpo").needs_teacher());
+}
+
+TEST(MethodTable, SdIgnoresWhatAntiSdIsToldOfItsTerm) {
+  const Method sd = method_named("sd", {"method.phi=jsd", "method.compose=multiplicative",
+                                        "method.gate.kind=entropy", "method.signal.clamp_u=5"});
+  EXPECT_EQ(sd.shape, Shape::kKl);
+  EXPECT_EQ(sd.composition, Composition::kAdditive);
+  EXPECT_EQ(sd.signal.clamp_u, 0);
+}
+
+TEST(MethodTable, AntiSdIsThePapers) {
+  const Method antisd = method_named("antisd");
+  EXPECT_EQ(antisd.sign, -1);
+  EXPECT_EQ(antisd.shape, Shape::kJsd);
+  EXPECT_EQ(antisd.composition, Composition::kAdditive);
+  EXPECT_EQ(antisd.lambda_max, .5);
+  EXPECT_EQ(antisd.gate.signal, GateSignal::kEntropy);
+  EXPECT_EQ(antisd.gate.statistic, GateStatistic::kMedian);
+  EXPECT_EQ(antisd.gate.warmup_steps, 5);
+  EXPECT_EQ(antisd.gate.close, .93);
+  EXPECT_EQ(antisd.gate.band_close, 0);
+  EXPECT_FALSE(antisd.gates_on_student());
+}
+
+TEST(MethodTable, AblationsTurnOneKnob) {
+  EXPECT_EQ(method_named("antisd-reverse-kl").shape, Shape::kKl);
+  EXPECT_EQ(method_named("antisd-no-gate").gate.signal, GateSignal::kNone);
+  EXPECT_EQ(method_named("antisd-no-gate").gate.warmup_steps, 5);
+  EXPECT_EQ(method_named("antisd-close-0.90").gate.close, .90);
+  EXPECT_EQ(method_named("antisd-close-0.95").gate.close, .95);
+  EXPECT_EQ(method_named("antisd-multiplicative").composition, Composition::kMultiplicative);
+  EXPECT_TRUE(method_named("antisd-student-gate").gates_on_student());
+  EXPECT_EQ(method_named("antisd-two-sided").gate.band_close, 1.07);
+
+  const Method alone = method_named("antisd-no-teacher");
+  EXPECT_FALSE(alone.needs_teacher());
+  EXPECT_TRUE(alone.gates_on_student());
+
+  // The same by keys.
+  EXPECT_EQ(method_named("antisd", {"method.phi=kl"}).shape, Shape::kKl);
+  EXPECT_EQ(method_named("antisd", {"method.gate.close=0.9"}).gate.close, .9);
+  EXPECT_EQ(method_named("antisd", {"method.gate.kind=none"}).gate.signal, GateSignal::kNone);
+}
+
+TEST(MethodTable, ReleasedCode) {
+  const Method antisd = method_named("antisd", {"method.preset=released"});
+  EXPECT_EQ(antisd.gate.signal, GateSignal::kTeacherPerplexity);
+  EXPECT_EQ(antisd.gate.close_floor, 1.01);
+  EXPECT_EQ(antisd.gate.reopen, 1.07);
+  EXPECT_TRUE(antisd.gate.previous_step);
+  EXPECT_EQ(antisd.lambda_rule, LambdaRule::kPerplexity);
+  EXPECT_TRUE(antisd.signal.standardise);
+  EXPECT_EQ(method_named("sd", {"method.preset=released"}).shape, Shape::kJsd);
+  EXPECT_EQ(method_named("opd", {"method.preset=released"}).shape, Shape::kKl);
+}
+
+TEST(MethodTable, AGateNeedsAWarmUp) {
+  EXPECT_THAT(error_of([] {
+                method_named("antisd-student-gate",
+                             {"method.gate.kind=none", "method.gate.warmup_steps=0"});
+              }),
+              HasSubstr("warmup_steps"));
+}
+
+}  // namespace
+}  // namespace antisd

@@ -1,0 +1,46 @@
+// Running sums of a quantity over tokens: what its mean, spread and range are made of. Sums add up
+// over micro-batches, steps and processes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace antisd {
+
+struct Moments {
+  std::int64_t count = 0;
+  double sum = 0, sum_squares = 0;
+  double min = std::numeric_limits<double>::infinity();
+  double max = -std::numeric_limits<double>::infinity();
+  std::int64_t negative = 0;  // values below 0
+
+  void add(double value) {
+    ++count;
+    sum += value;
+    sum_squares += value * value;
+    min = std::min(min, value);
+    max = std::max(max, value);
+    negative += value < 0;
+  }
+  void add(const Moments& other) {
+    count += other.count;
+    sum += other.sum;
+    sum_squares += other.sum_squares;
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+    negative += other.negative;
+  }
+
+  // All NaN of nothing.
+  double mean() const { return sum / static_cast<double>(count); }
+  double deviation() const {  // of the population
+    return std::sqrt(std::max(0.0, sum_squares / static_cast<double>(count) - mean() * mean()));
+  }
+  double negative_fraction() const {
+    return static_cast<double>(negative) / static_cast<double>(count);
+  }
+};
+
+}  // namespace antisd

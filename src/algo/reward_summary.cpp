@@ -1,0 +1,37 @@
+#include "algo/reward_summary.h"
+
+#include <limits>
+
+#include "algo/moments.h"
+
+namespace antisd {
+
+RewardSummary summarise_rewards(const RolloutBatch& batch) {
+  Moments graded, finished, all_right, all_wrong;
+  std::int64_t failed = 0;
+  for (const RolloutGroup& group : batch.groups) {
+    Moments of_group;
+    for (const Rollout& rollout : group.rollouts) {
+      if (rollout.grade.failed()) {
+        ++failed;
+        continue;
+      }
+      of_group.add(*rollout.grade.reward);
+      if (!rollout.truncated()) finished.add(*rollout.grade.reward);
+    }
+    graded.add(of_group);
+    if (of_group.count == 0) continue;
+    all_right.add(of_group.min == 1 ? 1 : 0);
+    all_wrong.add(of_group.max == 0 ? 1 : 0);
+  }
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  return {.mean = graded.mean(),
+          .max = graded.count > 0 ? graded.max : none,
+          .min = graded.count > 0 ? graded.min : none,
+          .non_truncated = finished.mean(),
+          .all_right_fraction = all_right.mean(),
+          .all_wrong_fraction = all_wrong.mean(),
+          .grader_failed = failed};
+}
+
+}  // namespace antisd

@@ -1,0 +1,148 @@
+#include "algo/shaping.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "algo/clipped_loss.h"
+#include "algo/gate_signal.h"
+#include "algo/phi.h"
+#include "core/check.h"
+
+namespace antisd {
+namespace {
+
+// (x - mean) / (std + 1e-6) within one response, std with Bessel's correction; 0 for a lone token.
+void standardise(std::vector<double>& values) {
+  Moments moments;
+  for (const double value : values)
+    moments.add(value);
+  const double mean = moments.mean();
+  double squares = 0;
+  for (const double value : values)
+    squares += (value - mean) * (value - mean);
+  const double deviation =
+      values.size() < 2 ? 0 : std::sqrt(squares / static_cast<double>(values.size() - 1));
+  for (double& value : values)
+    value = (value - mean) / (deviation + 1e-6);
+}
+
+double bounded(double value, double limit) {  // limit 0: none
+  return limit > 0 ? std::clamp(value, -limit, limit) : value;
+}
+
+std::vector<double> log_ratios(const Shaping& shaping, std::size_t rollout,
+                               std::span<const float> student_logp) {
+  std::vector<double> u(student_logp.size());
+  if (!shaping.method.teacher) {
+    std::transform(student_logp.begin(), student_logp.end(), u.begin(),
+                   [](double s) { return -s; });
+    return u;
+  }
+  const std::vector<float>& teacher_logp = shaping.teacher.at(rollout).logp;
+  ANTISD_CHECK_EQ(teacher_logp.size(), student_logp.size());
+  for (std::size_t i = 0; i < u.size(); ++i)
+    u[i] = static_cast<double>(teacher_logp[i]) - student_logp[i];
+  return u;
+}
+
+// What lambda multiplies: -phi(u) for AntiSD, +u for SD, after the released code's rules if any.
+std::vector<double> terms(const Method& method, const std::vector<double>& phi_of_u) {
+  std::vector<double> term(phi_of_u.size());
+  for (std::size_t i = 0; i < term.size(); ++i)
+    term[i] = method.sign * phi_of_u[i];
+  if (method.signal.standardise && !term.empty()) standardise(term);
+  for (double& value : term)
+    value = bounded(value, method.signal.clamp_term);
+  return term;
+}
+
+double compose(const Method& method, double group_advantage, double lambda, double term) {
+  if (method.composition == Composition::kMultiplicative)
+    return group_advantage * (1 + lambda * term);
+  return group_advantage + lambda * term;
+}
+
+}  // namespace
+
+double response_lambda(const Method& method, const GateReading& gate, double teacher_perplexity) {
+  if (method.sign == 0 || !gate.open()) return 0;
+  if (method.lambda_rule == LambdaRule::kConstant) return method.lambda_max;
+  const double limit = method.gate.max_perplexity;
+  if (std::isnan(teacher_perplexity) || (limit > 0 && teacher_perplexity > limit)) return 0;
+  const double excess = std::log(std::clamp(teacher_perplexity / gate.tau, 0.5, 3.0));
+  return std::clamp(method.lambda_slope * excess, 0.0, method.lambda_max);
+}
+
+Shaping shape(const Method& method, Advantages advantages, std::vector<TokenScores> teacher,
+              const GateReading& gate, const Moments& warmup_u) {
+  Shaping shaping{.method = method,
+                  .advantages = std::move(advantages),
+                  .teacher = std::move(teacher),
+                  .lambda = {}};
+  const std::size_t rollouts = shaping.advantages.size();
+  if (method.needs_teacher()) ANTISD_CHECK_EQ(shaping.teacher.size(), rollouts);
+  for (std::size_t r = 0; r < rollouts; ++r) {
+    const double ppl =
+        method.lambda_rule == LambdaRule::kPerplexity ? perplexity(shaping.teacher[r].logp) : 0;
+    shaping.lambda.push_back(response_lambda(method, gate, ppl));
+  }
+  if (method.signal.outlier_sigmas > 0 && warmup_u.count > 0)
+    shaping.outlier_limit = method.signal.outlier_sigmas * warmup_u.deviation();
+  return shaping;
+}
+
+TokenAdvantages token_advantages(const Shaping& shaping, std::size_t rollout,
+                                 std::span<const float> student_logp) {
+  const Method& method = shaping.method;
+  ANTISD_CHECK(shaping.advantages.at(rollout).has_value());
+  TokenAdvantages tokens;
+  tokens.group_advantage = method.group_advantage ? *shaping.advantages[rollout] : 0;
+  tokens.advantage.assign(student_logp.size(), tokens.group_advantage);
+  if (method.sign == 0) return tokens;
+
+  tokens.u = log_ratios(shaping, rollout, student_logp);
+  for (const double u : tokens.u) {
+    const double kept = std::abs(u) > shaping.outlier_limit ? 0 : bounded(u, method.signal.clamp_u);
+    tokens.phi.push_back(method.shape == Shape::kJsd ? phi(kept) : kept);
+  }
+  const std::int64_t longest = method.signal.max_response_tokens;
+  if (longest > 0 && std::ssize(student_logp) >= longest) return tokens;
+  tokens.lambda = shaping.lambda[rollout];
+  if (tokens.lambda == 0) return tokens;  // bit for bit GRPO
+
+  const std::vector<double> term = terms(method, tokens.phi);
+  for (std::size_t i = 0; i < term.size(); ++i)
+    tokens.advantage[i] = compose(method, tokens.group_advantage, tokens.lambda, term[i]);
+  return tokens;
+}
+
+TokenLosses token_losses(const Shaping& shaping, std::size_t rollout, const StudentTokens& student,
+                         std::int64_t mean_tokens) {
+  ANTISD_CHECK(!shaping.method.distils);  // SDPO has a loss of its own
+  const LossConfig& rules = shaping.method.loss;
+  const bool on_policy = student.old_logp.empty();
+  if (!on_policy) ANTISD_CHECK_EQ(student.old_logp.size(), student.logp.size());
+  if (rules.kl_coef > 0) ANTISD_CHECK_EQ(student.reference.size(), student.logp.size());
+  ANTISD_CHECK_LT(0, mean_tokens);
+
+  TokenLosses losses;
+  losses.advantages =
+      token_advantages(shaping, rollout, on_policy ? student.logp : student.old_logp);
+  for (std::size_t i = 0; i < student.logp.size(); ++i) {
+    const double log_ratio =
+        on_policy ? 0 : static_cast<double>(student.logp[i]) - student.old_logp[i];
+    const ClippedLoss policy = clipped_loss(losses.advantages.advantage[i], log_ratio, rules);
+    losses.clipped += policy.clipped;
+    losses.dual_clipped += policy.dual_clipped;
+    losses.log_ratio += log_ratio;
+    KlPenalty kl;
+    if (rules.kl_coef > 0) kl = kl_penalty(student.logp[i], student.reference[i]);
+    losses.kl += kl.loss;
+    losses.loss.push_back(policy.loss + rules.kl_coef * kl.loss);
+    losses.gradient.push_back((policy.gradient + rules.kl_coef * kl.gradient) /
+                              static_cast<double>(mean_tokens));
+  }
+  return losses;
+}
+
+}  // namespace antisd

@@ -1,0 +1,174 @@
+// The sections [method] and [context]: their keys, what the presets imply, what contradicts itself.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "config/run_config.h"
+#include "core/error.h"
+
+namespace antisd {
+namespace {
+
+struct PresetKey {
+  const char* key;
+  const char* paper;
+  const char* released;
+};
+
+// Where the authors' released code differs from the paper.
+constexpr std::array kPresetKeys = {
+    PresetKey{"method.gate.kind", "entropy", "teacher_perplexity"},
+    PresetKey{"method.gate.close_floor", "0", "1.01"},
+    PresetKey{"method.gate.reopen", "1.0", "1.07"},
+    PresetKey{"method.gate.max_perplexity", "0", "3"},
+    PresetKey{"method.gate.previous_step", "false", "true"},
+    PresetKey{"method.lambda_rule", "constant", "perplexity"},
+    PresetKey{"method.signal.outlier_sigmas", "0", "2"},
+    PresetKey{"method.signal.clamp_u", "0", "5"},
+    PresetKey{"method.signal.standardise", "false", "true"},
+    PresetKey{"method.signal.clamp_term", "0", "5"},
+    PresetKey{"method.signal.max_response_tokens", "0", "12000"},
+    PresetKey{"context.fallback", "dataset", "feedback"},
+    PresetKey{"rollout.max_sequence_tokens", "32768", "16384"},
+};
+
+}  // namespace
+
+void RunConfig::describe_method() {
+  OptionSet& o = options_;
+  o.add("method.name", method.name,
+        "what becomes of the group advantage; the names behind antisd are the paper's ablations "
+        "and the two-sided gate, each with the one knob it is named for turned")
+      .one_of({"grpo", "sd", "opd", "antisd", "sdpo", "antisd-reverse-kl", "antisd-no-gate",
+               "antisd-close-0.90", "antisd-close-0.95", "antisd-multiplicative",
+               "antisd-student-gate", "antisd-no-teacher", "antisd-two-sided"});
+  o.add("method.preset", method.preset,
+        "the paper's numbers, or those of the authors' released code; a key set beside it or later "
+        "wins")
+      .one_of({"paper", "released"});
+  o.add("method.lambda_max", method.lambda_max,
+        "weight of the per-token term while the gate is open")
+      .at_least(0);
+  o.add("method.lambda_rule", method.lambda_rule,
+        "lambda_max for every response, or lambda_slope ln(ppl / tau) by the teacher's perplexity "
+        "of the response, at most lambda_max")
+      .one_of({"constant", "perplexity"});
+  o.add("method.lambda_slope", method.lambda_slope, "of lambda_rule = \"perplexity\"").at_least(0);
+  o.add("method.phi", method.phi,
+        "shape of antisd's term: jsd is (softplus(u) - ln 2)/2, kl is u itself")
+      .one_of({"jsd", "kl"});
+  o.add("method.compose", method.compose, "A - lambda phi, or A (1 - lambda phi)")
+      .one_of({"additive", "multiplicative"});
+}
+
+void RunConfig::describe_gate() {
+  OptionSet& o = options_;
+  o.add("method.gate.kind", method.gate.kind,
+        "what the gate watches: the teacher's entropy, the student's perplexity over all tokens, "
+        "the mean of the teacher's perplexities of the responses, or nothing (always open)")
+      .one_of({"entropy", "student_perplexity", "teacher_perplexity", "none"});
+  o.add("method.gate.statistic", method.gate.statistic,
+        "of the entropies of all response tokens of the batch")
+      .one_of({"median", "mean"});
+  o.add("method.gate.warmup_steps", method.gate.warmup_steps,
+        "steps at lambda = 0 that calibrate the gate")
+      .at_least(0);
+  o.add("method.gate.min_warm", method.gate.min_warm,
+        "a warm-up value below this stops the run, since nothing can be gated on it")
+      .at_least(0);
+  o.add("method.gate.close", method.gate.close,
+        "the gate closes below this times the warm-up value")
+      .between(0, 1);
+  o.add("method.gate.close_floor", method.gate.close_floor,
+        "and below this, whatever the warm-up value")
+      .at_least(0);
+  o.add("method.gate.reopen", method.gate.reopen, "and opens again at this times the warm-up value")
+      .at_least(0);
+  o.add("method.gate.band_close", method.gate.band_close,
+        "two-sided gate: it also closes above this times the warm-up value; 0 is off")
+      .at_least(0);
+  o.add("method.gate.band_reopen", method.gate.band_reopen,
+        "two-sided gate: closed high, it opens again at this times the warm-up value")
+      .at_least(0);
+  o.add("method.gate.max_perplexity", method.gate.max_perplexity,
+        "responses whose teacher perplexity is above this leave the statistic and, with "
+        "lambda_rule = \"perplexity\", get no term; 0 is off")
+      .at_least(0);
+  o.add("method.gate.previous_step", method.gate.previous_step,
+        "the statistic of the step before decides");
+
+  o.add("method.signal.outlier_sigmas", method.signal.outlier_sigmas,
+        "u beyond this many of its standard deviations in the warm-up counts as 0; 0 is off")
+      .at_least(0);
+  o.add("method.signal.clamp_u", method.signal.clamp_u, "bound on |u|; 0 is off").at_least(0);
+  o.add("method.signal.standardise", method.signal.standardise,
+        "standardise the term within each response");
+  o.add("method.signal.clamp_term", method.signal.clamp_term, "bound on the |term|; 0 is off")
+      .at_least(0);
+  o.add("method.signal.max_response_tokens", method.signal.max_response_tokens,
+        "responses of this many tokens or more get no term; 0 is off")
+      .at_least(0);
+
+  o.add("method.sdpo.top_k", method.sdpo.top_k,
+        "student's likeliest tokens that are compared one by one; the rest is one bucket")
+      .at_least(1);
+  o.add("method.sdpo.alpha", method.sdpo.alpha, "weight of the teacher in the mixture")
+      .between(0, 1);
+  o.add("method.sdpo.teacher_ema", method.sdpo.teacher_ema,
+        "the teacher's weights follow the student's at this rate; 0: they are the student's")
+      .between(0, 1);
+
+  o.add("context.peer", context.peer,
+        "which correct response the teacher is shown: one drawn per rollout, or one for the group")
+      .one_of({"rollout", "group"});
+  o.add("context.fallback", context.fallback,
+        "where no peer is correct: the data set's solution, else its answer; or the assessment "
+        "alone")
+      .one_of({"dataset", "feedback"});
+  o.add("context.max_solution_tokens", context.max_solution_tokens,
+        "a longer solution loses its middle: 25 % head and 75 % tail stay")
+      .at_least(16);
+  o.add(
+      "context.templates", context.templates,
+      "teacher prompts by task, replacing the paper's: math, code or countdown = a text with "
+      "{prompt} or {problem}, {solution} and {feedback}; math_without_solution, ... where none is "
+      "shown");
+}
+
+void RunConfig::resolve() {
+  for (const PresetKey& row : kPresetKeys) {
+    const char* value = method.preset == "released" ? row.released : row.paper;
+    options_.imply("method.preset", fmt::format("{}={}", row.key, value));
+  }
+  validate();
+}
+
+void RunConfig::validate_method() const {
+  if (method.gate.reopen < method.gate.close) {
+    throw InputError(fmt::format("method.gate.reopen = {} is below method.gate.close = {}",
+                                 method.gate.reopen, method.gate.close),
+                     {.remedy = "a gate that opens below where it closes would chatter"});
+  }
+  if (method.gate.band_close > 0 && method.gate.band_close <= method.gate.band_reopen) {
+    throw InputError(
+        fmt::format("method.gate.band_close = {} is not above method.gate.band_reopen = {}",
+                    method.gate.band_close, method.gate.band_reopen),
+        {.remedy = "the prototype used 1.07 and 1.0"});
+  }
+  if (method.gate.kind != "none" && method.gate.warmup_steps == 0) {
+    throw InputError("method.gate.warmup_steps = 0 leaves nothing to calibrate the gate with",
+                     {.remedy = "the paper uses 5; or set method.gate.kind = \"none\""});
+  }
+  if (method.lambda_rule == "perplexity" && method.gate.kind != "teacher_perplexity") {
+    throw InputError(
+        fmt::format("method.lambda_rule = \"perplexity\" with method.gate.kind = \"{}\"",
+                    method.gate.kind),
+        {.remedy = "it compares perplexities with the gate's tau: use teacher_perplexity"});
+  }
+  if (method.sdpo.alpha <= 0 || method.sdpo.alpha >= 1) {
+    throw InputError(fmt::format("method.sdpo.alpha = {} makes the loss 0", method.sdpo.alpha),
+                     {.remedy = "choose a value between 0 and 1, e.g. 0.5"});
+  }
+}
+
+}  // namespace antisd

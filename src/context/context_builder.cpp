@@ -1,0 +1,89 @@
+#include "context/context_builder.h"
+
+#include <algorithm>
+
+#include "context/solution.h"
+#include "core/check.h"
+
+namespace antisd {
+
+ContextBuilder::ContextBuilder(const ContextConfig& config, const std::string& task,
+                               std::uint64_t seed, const PromptRenderer& renderer)
+    : config_(config),
+      templates_(teacher_templates(task, config.templates)),
+      picker_(seed, config.peer == "group" ? PeerMode::kGroup : PeerMode::kRollout),
+      renderer_(renderer) {}
+
+ContextBatch ContextBuilder::build(const PromptBatch& prompts, const RolloutBatch& batch) const {
+  ANTISD_CHECK_EQ(prompts.prompts.size(), batch.groups.size());
+  ContextBatch contexts;
+  for (std::size_t p = 0; p < batch.groups.size(); ++p) {
+    const RolloutGroup& group = batch.groups[p];
+    const std::vector<Solution> shown = solutions(prompts, p, group);
+    for (std::size_t i = 0; i < group.rollouts.size(); ++i) {
+      const RolloutGrade& grade = group.rollouts[i].grade;
+      Context& context = contexts.contexts.emplace_back();
+      if (grade.failed()) continue;
+      context.source = shown[i].source;
+      context.prompt_ids =
+          renderer_.encode(teacher_messages(*prompts.prompts[p].problem, shown[i], grade));
+    }
+  }
+  return contexts;
+}
+
+std::vector<Solution> ContextBuilder::solutions(const PromptBatch& prompts, std::size_t prompt,
+                                                const RolloutGroup& group) const {
+  const Prompt& x = prompts.prompts[prompt];
+  std::vector<std::string> of_peers;
+  std::vector<bool> may_be_shown;
+  for (const Rollout& rollout : group.rollouts) {
+    of_peers.push_back(rollout.grade.correct() ? solution_of(rollout) : "");
+    may_be_shown.push_back(!of_peers.back().empty());
+  }
+  std::vector<Solution> shown;
+  for (std::size_t i = 0; i < group.rollouts.size(); ++i) {
+    const std::optional<std::size_t> peer = picker_.pick(prompts.step, x.index, may_be_shown, i);
+    shown.push_back(peer ? Solution{ContextSource::kPeer, of_peers[*peer]} : fallback(*x.problem));
+  }
+  return shown;
+}
+
+Solution ContextBuilder::fallback(const Problem& problem) const {
+  if (config_.fallback == "feedback") return {};
+  if (problem.solution) {
+    const std::string text = text_after_last(*problem.solution, "</think>");
+    if (!text.empty()) {
+      return {ContextSource::kDataset,
+              shorten_solution(renderer_.tokenizer(), text, config_.max_solution_tokens)};
+    }
+  }
+  if (problem.answer.empty()) return {};
+  return {ContextSource::kAnswer, fill_template(templates_.answer, {{"answer", problem.answer}})};
+}
+
+std::string ContextBuilder::solution_of(const Rollout& rollout) const {
+  return shorten_solution(renderer_.tokenizer(),
+                          text_after_last(rollout.text, templates_.solution_follows),
+                          config_.max_solution_tokens);
+}
+
+std::vector<ChatMessage> ContextBuilder::teacher_messages(const Problem& problem,
+                                                          const Solution& solution,
+                                                          const RolloutGrade& grade) const {
+  std::vector<ChatMessage> messages = renderer_.student_messages(problem);
+  auto asked = std::find_if(messages.rbegin(), messages.rend(),
+                            [](const ChatMessage& message) { return message.role == "user"; });
+  if (asked == messages.rend()) asked = messages.rbegin();
+  const std::string& text = solution.source == ContextSource::kFeedback
+                                ? templates_.teacher_without_solution
+                                : templates_.teacher;
+  asked->content =
+      fill_template(text, {{"prompt", asked->content},
+                           {"problem", problem.problem.empty() ? asked->content : problem.problem},
+                           {"solution", solution.text},
+                           {"feedback", feedback_text(templates_, grade)}});
+  return messages;
+}
+
+}  // namespace antisd

@@ -1,0 +1,227 @@
+// Acceptance values 10 and 11: which solution a teacher is shown, and what its prompt looks like.
+#include "context/context_builder.h"
+
+#include <gmock/gmock.h>
+
+#include "context/solution.h"
+#include "context/testing.h"
+#include "core/check.h"
+#include "core/testing.h"
+
+namespace antisd {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::rollout_with;
+using ::testing::StartsWith;
+using testing::word_tokenizer;
+using testing::words;
+
+constexpr const char* kChat =
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}{{ mood }}";
+
+TEST(ShortenSolution, KeepsAQuarterAtTheFrontAndTheRestAtTheEnd) {
+  const Tokenizer tokenizer = word_tokenizer();
+  const std::string cut = shorten_solution(tokenizer, words(0, 10'000), 3072);
+  EXPECT_EQ(cut, words(0, 768) + std::string(kCutMarker) + words(10'000 - 2304, 10'000));
+  EXPECT_EQ(tokenizer.encode(cut).size(), 3072u + 1);  // the marker is on top
+  EXPECT_EQ(shorten_solution(tokenizer, words(0, 3072), 3072), words(0, 3072));
+  EXPECT_EQ(shorten_solution(tokenizer, "", 16), "");
+}
+
+TEST(ShortenSolution, LeavesNoHalfCharacters) {
+  const Tokenizer tokenizer = Tokenizer::load(testing::fixture("text/qwen"));
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += "\xF0\x9D\x9B\x91\xE6\xBC\xA2\xC3\xA9";
+  bool cut_a_character = false;
+  for (std::int64_t budget = 16; budget < 48; ++budget) {
+    const std::string shortened = shorten_solution(tokenizer, text, budget);
+    EXPECT_THAT(shortened, HasSubstr(std::string(kCutMarker)));
+    EXPECT_THAT(shortened, Not(HasSubstr("\xEF\xBF\xBD")));
+    const std::vector<TokenId> ids = tokenizer.encode(text);
+    cut_a_character |= tokenizer.decode(std::span(ids).first(budget / 4)).ends_with("\xEF\xBF\xBD");
+  }
+  EXPECT_TRUE(cut_a_character);
+}
+
+class ContextBuilderTest : public ::testing::Test {
+ protected:
+  ContextBuilderTest() : renderer_(word_tokenizer(), ChatTemplate(kChat), data_) {
+    problem_.id = "p";
+    problem_.problem = "1 + 1?";
+    problem_.answer = "2";
+    problem_.solution = "Count.";
+  }
+
+  ContextBuilder builder(const std::string& task = "math") const {
+    return ContextBuilder(config_, task, /*seed=*/1, renderer_);
+  }
+
+  // The text of a teacher's prompt.
+  std::string prompt(const ContextBuilder& context, const Solution& solution,
+                     const RolloutGrade& grade) const {
+    return renderer_.text(context.teacher_messages(problem_, solution, grade));
+  }
+
+  DataConfig data_;
+  ContextConfig config_;
+  PromptRenderer renderer_;
+  Problem problem_;
+};
+
+TEST_F(ContextBuilderTest, AMathTeacherSeesPromptSolutionAndVerdict) {
+  EXPECT_EQ(prompt(builder(), {ContextSource::kPeer, "It is 2."}, {.reward = 0.0}),
+            "<user>Solve the following math problem. Place the final answer in \\boxed{}.\n"
+            "1 + 1?\n\nYour previous attempt:\nIt is 2.\n\n"
+            "Previous assessment: Your answer is incorrect.\n\n"
+            "Now solve this problem step by step.<assistant>");
+  EXPECT_EQ(prompt(builder(), {}, {.reward = 1.0}),
+            "<user>Solve the following math problem. Place the final answer in \\boxed{}.\n"
+            "1 + 1?\n\nPrevious assessment: Your answer is correct.\n\n"
+            "Now solve this problem step by step.<assistant>");
+}
+
+TEST_F(ContextBuilderTest, ACodeTeacherSeesHowManyTestsPassed) {
+  EXPECT_THAT(prompt(builder("code"), {ContextSource::kPeer, "def f(): pass"},
+                     {.reward = .5, .passed = 6, .total = 12}),
+              HasSubstr("def f(): pass\n\nPrevious assessment: Your code passes 6 of 12 test "
+                        "cases.\n\nNow"));
+}
+
+TEST_F(ContextBuilderTest, ChatListsKeepTheirOtherMessages) {
+  problem_.messages = {{"system", "Be brief."}, {"user", "1 + 1?"}};
+  EXPECT_THAT(prompt(builder(), {ContextSource::kPeer, "It is {prompt} 2."}, {.reward = 1.0}),
+              StartsWith("<system>Be brief.<user>1 + 1?\n\nYour previous attempt:\nIt is {prompt} "
+                         "2.\n\n"));
+}
+
+TEST_F(ContextBuilderTest, FallsBackToSolutionThenAnswerThenNothing) {
+  const ContextBuilder context = builder();
+  EXPECT_EQ(context.fallback(problem_).source, ContextSource::kDataset);
+  EXPECT_EQ(context.fallback(problem_).text, "Count.");
+  problem_.solution.reset();
+  EXPECT_EQ(context.fallback(problem_).source, ContextSource::kAnswer);
+  EXPECT_EQ(context.fallback(problem_).text, "The answer is \\boxed{2}.");
+  problem_.answer.clear();
+  EXPECT_EQ(context.fallback(problem_).source, ContextSource::kFeedback);
+
+  config_.fallback = "feedback";
+  problem_.solution = "Count.";
+  EXPECT_EQ(builder().fallback(problem_).source, ContextSource::kFeedback);
+}
+
+TEST_F(ContextBuilderTest, LongSolutionsLoseTheirMiddleAndNothingElse) {
+  config_.max_solution_tokens = 16;
+  problem_.solution = words(0, 100);
+  const ContextBuilder context = builder();
+  EXPECT_EQ(context.fallback(problem_).text,
+            words(0, 4) + std::string(kCutMarker) + words(88, 100));
+  EXPECT_EQ(context.solution_of(rollout_with("w1 </think> " + words(0, 20), 1)),
+            words(0, 4) + std::string(kCutMarker) + words(8, 20));
+}
+
+TEST_F(ContextBuilderTest, EveryRolloutSeesAnotherOnesSolutionAndItsOwnVerdict) {
+  const std::vector<Problem> problems = {problem_, problem_};
+  const PromptBatch prompts = renderer_.batch(4, problems, std::vector<std::size_t>{0, 1});
+  EXPECT_EQ(prompts.prompts[1].index, 1u);
+  EXPECT_EQ(prompts.prompts[0].ids, renderer_.encode(problem_));
+  RolloutBatch batch;
+  batch.groups = {{{rollout_with("w10", 0), rollout_with("w1 </think> w11", 1),
+                    rollout_with("w12", 1), rollout_with("w13", std::nullopt)}},
+                  {{rollout_with("w20", 0), rollout_with("w21", 0), rollout_with("w22", 1),
+                    rollout_with("w23 </think>", 1)}}};
+  const ContextBuilder context = builder();
+  const ContextBatch contexts = context.build(prompts, batch);
+  ASSERT_EQ(contexts.contexts.size(), 8u);
+
+  const auto expect = [&](std::size_t r, ContextSource source, const std::string& text) {
+    EXPECT_EQ(contexts.contexts[r].source, source) << r;
+    EXPECT_EQ(contexts.contexts[r].prompt_ids,
+              renderer_.encode(context.teacher_messages(problem_, {source, text}, batch[r].grade)))
+        << r;
+  };
+  expect(1, ContextSource::kPeer, "w12");  // of two correct ones each takes the other
+  expect(2, ContextSource::kPeer, "w11");  // without the thinking
+  EXPECT_EQ(contexts.contexts[0].source, ContextSource::kPeer);
+  EXPECT_EQ(contexts.contexts[3].source, ContextSource::kNone);  // the grade failed
+  EXPECT_TRUE(contexts.contexts[3].prompt_ids.empty());
+  expect(4, ContextSource::kPeer, "w22");
+  expect(5, ContextSource::kPeer, "w22");
+  expect(6, ContextSource::kDataset, "Count.");  // the other correct one shows nothing
+  expect(7, ContextSource::kPeer, "w22");
+  EXPECT_NEAR(contexts.fraction(ContextSource::kPeer), 6.0 / 7, 1e-12);
+  EXPECT_NEAR(contexts.fraction(ContextSource::kDataset), 1.0 / 7, 1e-12);
+  EXPECT_THROW(context.build({}, batch), CheckFailure);
+}
+
+TEST(PromptRenderer, ChatOptionsReachTheTemplate) {
+  DataConfig data;
+  data.chat_options["mood"] = std::string("calm");
+  const PromptRenderer renderer(word_tokenizer(), ChatTemplate(kChat), data);
+  EXPECT_THAT(renderer.text(std::vector<ChatMessage>{{"user", "w1"}}), EndsWith("<assistant>calm"));
+}
+
+TEST(PromptRenderer, WithoutAChatTemplateTextsAreJoined) {
+  DataConfig data;
+  data.template_name = "countdown";
+  const PromptRenderer renderer(word_tokenizer(), std::nullopt, data);
+  Problem problem;
+  problem.problem = "Numbers w4 w11 target w29";
+  problem.answer = "w29";
+  const ContextBuilder context({}, "countdown", 0, renderer);
+  EXPECT_EQ(renderer.text(renderer.student_messages(problem)), "Numbers w4 w11 target w29 |");
+  const std::string shown =
+      context.solution_of(rollout_with("Let w4 no Wait Let w11 = w29 holds So boxed w29", 1));
+  EXPECT_EQ(shown, "Let w11 = w29 holds So boxed w29");
+  EXPECT_EQ(renderer.text(
+                context.teacher_messages(problem, {ContextSource::kPeer, shown}, {.reward = 0.0})),
+            "Numbers w4 w11 target w29 Previous attempt Let w11 = w29 holds So boxed w29 "
+            "Assessment incorrect Solve |");
+  EXPECT_EQ(context.fallback(problem).text, "boxed w29");
+}
+
+TEST(PromptRenderer, APlainTextHasTheFirstTokenButNoLastOne) {
+  const Tokenizer smol = Tokenizer::load(testing::fixture("text/smol"));
+  Problem problem;
+  problem.messages = {{"user", "one two"}};
+  std::vector<TokenId> expected = smol.encode("one two", /*add_special_tokens=*/true);
+  ASSERT_EQ(expected.size(), smol.encode("one two").size() + 2);  // one before, one behind
+  expected.pop_back();
+  EXPECT_EQ(PromptRenderer(smol, std::nullopt, {}).encode(problem), expected);
+}
+
+// The real template and tokenizer: the teacher's prompt is the student's with the context in it.
+TEST(PromptRenderer, QwensTeacherPrompt) {
+  const auto files = testing::shared_data("models/qwen");
+  ANTISD_NEEDS_SHARED(files);
+  const testing::TemporaryFolder model;
+  for (const auto& [theirs, ours] : {std::pair{"vocab.json", "vocab.json"},
+                                     {"merges.txt", "merges.txt"},
+                                     {"qwen3_tokenizer_config.json", "tokenizer_config.json"},
+                                     {"chat_template_qwen3.jinja", "chat_template.jinja"}})
+    std::filesystem::copy_file(files / theirs, model / ours);
+  DataConfig data;
+  data.chat_options["enable_thinking"] = false;
+  const PromptRenderer renderer(Tokenizer::load(model.path()), ChatTemplate::load(model.path()),
+                                data);
+  const ContextBuilder context({}, "math", 0, renderer);
+  Problem problem;
+  problem.problem = "What is $2^{10}$?";
+  const std::string student = renderer.text(renderer.student_messages(problem));
+  const std::string teacher = renderer.text(context.teacher_messages(
+      problem, {ContextSource::kPeer, "It is \\boxed{1024}."}, {.reward = 0.0}));
+  const std::size_t question = student.find("What is $2^{10}$?") + 17;
+  EXPECT_THAT(teacher, StartsWith(student.substr(0, question)));
+  EXPECT_THAT(teacher, EndsWith(student.substr(question)));  // the assistant's header
+  EXPECT_EQ(teacher.substr(question, teacher.size() - student.size()),
+            "\n\nYour previous attempt:\nIt is \\boxed{1024}.\n\nPrevious assessment: Your answer "
+            "is incorrect.\n\nNow solve this problem step by step.");
+  EXPECT_EQ(renderer.tokenizer().decode(renderer.encode(problem)), student);
+}
+
+}  // namespace
+}  // namespace antisd

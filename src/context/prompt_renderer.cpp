@@ -1,0 +1,69 @@
+#include "context/prompt_renderer.h"
+
+#include <algorithm>
+
+#include "context/templates.h"
+
+namespace antisd {
+namespace {
+
+// transformers' apply_chat_template defines the special tokens by name; absent tools and documents
+// are none.
+Json template_variables(const Tokenizer& tokenizer, const ScalarMap& chat_options) {
+  Json variables = Json::object();
+  for (const auto& [name, token] : tokenizer.special_tokens())
+    variables[name] = token;
+  variables["tools"] = nullptr;
+  variables["documents"] = nullptr;
+  for (const auto& [name, value] : chat_options)
+    std::visit([&](const auto& scalar) { variables[name] = scalar; }, value);
+  variables["add_generation_prompt"] = true;
+  return variables;
+}
+
+}  // namespace
+
+PromptRenderer::PromptRenderer(Tokenizer tokenizer, std::optional<ChatTemplate> chat,
+                               const DataConfig& config)
+    : tokenizer_(std::move(tokenizer)),
+      chat_(std::move(chat)),
+      student_template_(student_template(config.template_name)),
+      variables_(template_variables(tokenizer_, config.chat_options)) {}
+
+std::vector<ChatMessage> PromptRenderer::student_messages(const Problem& problem) const {
+  if (!problem.messages.empty()) return problem.messages;
+  return {{"user", fill_template(student_template_, {{"problem", problem.problem}})}};
+}
+
+std::string PromptRenderer::text(std::span<const ChatMessage> messages) const {
+  if (!chat_) {
+    std::string joined;
+    for (const ChatMessage& message : messages)
+      joined += (joined.empty() ? "" : "\n") + message.content;
+    return joined;
+  }
+  Json list = Json::array();
+  for (const ChatMessage& message : messages)
+    list.push_back({{"role", message.role}, {"content", message.content}});
+  Json variables = variables_;
+  variables["messages"] = with_reasoning_names(list);
+  return chat_->render(variables);
+}
+
+std::vector<TokenId> PromptRenderer::encode(std::span<const ChatMessage> messages) const {
+  if (chat_) return tokenizer_.encode(text(messages));
+  // A plain text begins as the model's texts do (a first token, if it has one), but nothing may end
+  // it before the response.
+  const std::string plain = text(messages);
+  const std::vector<TokenId> bare = tokenizer_.encode(plain);
+  std::vector<TokenId> ids = tokenizer_.encode(plain, /*add_special_tokens=*/true);
+  const auto at = std::search(ids.begin(), ids.end(), bare.begin(), bare.end());
+  if (at != ids.end()) ids.erase(at + std::ssize(bare), ids.end());
+  return ids;
+}
+
+Prompt PromptRenderer::prompt(const Problem& problem, std::uint32_t index) const {
+  return {.id = problem.id, .index = index, .problem = &problem, .ids = encode(problem)};
+}
+
+}  // namespace antisd

@@ -1,0 +1,60 @@
+// Problems -> chat messages -> the ids a model is given.
+//
+//   const PromptRenderer renderer(Tokenizer::load(path), ChatTemplate::load(path), config.data);
+//   const PromptBatch prompts = renderer.batch(step, problems, stream.next(32));
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "batch/prompts.h"
+#include "config/run_config.h"
+#include "data/problem.h"
+#include "io/json.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace antisd {
+
+class PromptRenderer {
+ public:
+  // Without a chat template (base models, word-level ones) messages are joined by line ends.
+  // InputError for an unknown data.template.
+  PromptRenderer(Tokenizer tokenizer, std::optional<ChatTemplate> chat, const DataConfig& config);
+
+  // A chat list as it is; else one user message, the problem in the student's template.
+  std::vector<ChatMessage> student_messages(const Problem& problem) const;
+
+  // The rendered text, ending with the generation prompt.
+  std::string text(std::span<const ChatMessage> messages) const;
+  std::vector<TokenId> encode(std::span<const ChatMessage> messages) const;
+  std::vector<TokenId> encode(const Problem& problem) const {
+    return encode(student_messages(problem));
+  }
+
+  // The step's prompts. Borrows the problems: `problems[i]` must outlive the batch.
+  template <typename Problems>
+  PromptBatch batch(std::uint32_t step, const Problems& problems,
+                    std::span<const std::size_t> indices) const {
+    PromptBatch prompts{.step = step, .prompts = {}};
+    for (const std::size_t index : indices)
+      prompts.prompts.push_back(
+          prompt(problems[index], static_cast<std::uint32_t>(prompts.prompts.size())));
+    return prompts;
+  }
+
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+
+ private:
+  Prompt prompt(const Problem& problem, std::uint32_t index) const;
+
+  Tokenizer tokenizer_;
+  std::optional<ChatTemplate> chat_;
+  std::string student_template_;
+  Json variables_;  // of every rendering
+};
+
+}  // namespace antisd

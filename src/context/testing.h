@@ -1,0 +1,43 @@
+// For tests of contexts: a tokenizer whose words are w0 ... w9999, so that tokens can be counted by
+// eye, and rollouts by their verdict.
+#pragma once
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "batch/rollouts.h"
+#include "context/prompt_renderer.h"
+#include "text/tokenizer.h"
+
+namespace antisd::testing {
+
+inline Tokenizer word_tokenizer() {
+  std::string vocabulary = R"("[UNK]":0,"[...]":1)";
+  for (int i = 0; i < 10'000; ++i)
+    vocabulary += fmt::format(R"(,"w{}":{})", i, i + 2);
+  for (const char* word : {"Numbers", "target", "Previous", "attempt", "Assessment", "correct",
+                           "incorrect", "Solve", "|", "Let", "holds", "So", "boxed"})
+    vocabulary += fmt::format(R"(,"{}":{})", word, 10'000 + vocabulary.size());
+  return Tokenizer::from_json(fmt::format(R"({{"version":"1.0","added_tokens":[],"normalizer":null,
+        "pre_tokenizer":{{"type":"Whitespace"}},"post_processor":null,"decoder":null,
+        "model":{{"type":"WordLevel","vocab":{{{}}},"unk_token":"[UNK]"}}}})",
+                                          vocabulary),
+                              "words");
+}
+
+inline std::string words(int first, int last) {
+  std::string text;
+  for (int i = first; i < last; ++i)
+    text += fmt::format("{}w{}", text.empty() ? "" : " ", i);
+  return text;
+}
+
+inline Rollout rollout_with(const std::string& text, std::optional<double> reward) {
+  Rollout rollout;
+  rollout.text = text;
+  rollout.grade.reward = reward;
+  return rollout;
+}
+
+}  // namespace antisd::testing
