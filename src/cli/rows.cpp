@@ -17,7 +17,6 @@
 #include "io/jsonl.h"
 
 namespace antisd {
-namespace {
 
 Json with_id(const Json& row, Json result) {
   const auto id = row.find("id");
@@ -27,7 +26,10 @@ Json with_id(const Json& row, Json result) {
   return out;
 }
 
-}  // namespace
+void throw_placed(const InputError& error, const std::string& where) {
+  if (error.message().starts_with(where)) throw error;
+  throw InputError(error.message(), {.where = where});
+}
 
 void add_row_stream_options(CLI::App& app, RowStreamOptions& options) {
   app.add_option("FILE", options.file, "JSONL file, one object a line; - is standard input")
@@ -123,8 +125,7 @@ class RowPipeline {
       return with_id(row, work(row));
     } catch (const InputError& error) {
       if (options.keep_going) return with_id(row, {{"error", error.message()}});
-      if (error.message().starts_with(where)) throw;
-      throw InputError(error.message(), {.where = where});
+      throw_placed(error, where);
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/rows.h"
+#include "cli/score_rows.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "model/weights.h"
@@ -27,6 +28,7 @@ struct ScoreCommandOptions {
   int threads = available_threads();
   double temperature = 1;
   bool check_weights = false;
+  std::int64_t batch_tokens = ScoreOptions().max_batch_tokens;
 };
 
 at::Device choose_device(const std::string& name) {
@@ -97,6 +99,10 @@ std::function<int()> add_score(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--check-weights", options->check_weights,
                "refuse weights that hold NaN or infinity, by name");
+  app.add_option("--batch-tokens", options->batch_tokens,
+                 "tokens that go through the model at once; lower it where memory runs out")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
   app.footer(
       "Row in: {\"prompt_ids\", \"response_ids\"} or {\"prompt\", \"response\"}.\n"
       "Row out: {\"logp\": [..], \"entropy\": [..]}, one number a response token.");
@@ -106,12 +112,10 @@ std::function<int()> add_score(CLI::App& app) {
     const CausalLm model = load_model(options->model, device, choose_dtype(options->dtype, device),
                                       {.check_weights = options->check_weights});
     RequestReader reader(options->model);
-    return run_rows(options->rows, [&](const Json& row) -> Json {
-      const ScoreRequest request = reader.read(row);
-      const ResponseScores scores =
-          score(model, {&request, 1}, {.temperature = options->temperature})[0];
-      return {{"logp", scores.logp}, {"entropy", scores.entropy}};
-    });
+    const ScoreOptions scoring = {.temperature = options->temperature,
+                                  .max_batch_tokens = options->batch_tokens};
+    return score_rows(options->rows, model, scoring,
+                      [&](const Json& row) { return reader.read(row); });
   };
 }
 

@@ -1,0 +1,16 @@
+// Rows of `score` on their way through the model, many in one pass.
+#pragma once
+
+#include <functional>
+
+#include "cli/rows.h"
+#include "scoring/scorer.h"
+
+namespace antisd {
+
+// Scores every row of the stream: {"logp": [..], "entropy": [..]}. `read` makes a request of a row;
+// up to options.max_batch_tokens go through the model at once.
+int score_rows(const RowStreamOptions& rows, const CausalLm& model, const ScoreOptions& options,
+               const std::function<ScoreRequest(const Json& row)>& read);
+
+}  // namespace antisd
