@@ -75,7 +75,7 @@ void RunConfig::describe_training() {
   o.add("optim.weight_decay", optim.weight_decay, "decoupled weight decay").at_least(0);
   o.add("optim.grad_clip", optim.grad_clip, "largest norm of the gradient").above(0);
   o.add("optim.warmup_steps", optim.warmup_steps, "steps of linear warm-up").at_least(0);
-  o.add("optim.schedule", optim.schedule, "after warm-up").one_of({"constant", "cosine"});
+  o.add("optim.schedule", optim.schedule, "after warm-up").one_of({"constant", "cosine", "linear"});
 
   o.add("train.steps", train.steps, "training steps in all").at_least(0);
   o.add("train.seed", train.seed, "decides every random number of the run").at_least(0);

@@ -1,0 +1,81 @@
+#include "checkpoint/checkpoint.h"
+
+#include "checkpoint/folders.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/optimizer_file.h"
+#include "core/error.h"
+#include "io/atomic_file.h"
+#include "io/system_error.h"
+#include "model/weights.h"
+
+namespace antisd {
+
+namespace fs = std::filesystem;
+
+fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
+                         const CheckpointParts& parts, const Json& state) {
+  const fs::path target = checkpoints / step_name(step);
+  try {
+    fs::create_directories(checkpoints);
+    remove_unfinished(checkpoints);  // of a save that was killed; they would fill the disk
+    UnfinishedFolder folder(target);
+    save_model(parts.model, parts.origin, folder.path() / "model", parts.model.dtype());
+    save_optimizer(parts.model, parts.optimizer, folder.path() / "optimizer.safetensors");
+    write_file_atomically(folder.path() / "state.json",
+                          state.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_manifest(folder.path(), step);
+    folder.rename_to_target();
+  } catch (const fs::filesystem_error& error) {
+    throw_cannot_write(error.path1().empty() ? target : error.path1(), error.code().value());
+  } catch (const InputError& error) {
+    // Files of our own that could not be read back, or an origin that is gone: no mistake of input.
+    throw RunError(error.problem(), error.context());
+  }
+  return target;
+}
+
+Json load_checkpoint(const fs::path& checkpoint, CausalLm& model, AdamW& optimizer) {
+  load_optimizer(model, optimizer, checkpoint / "optimizer.safetensors", checkpoint / "model");
+  const fs::path file = checkpoint / "state.json";
+  return parse_json(read_file(file), file.string());
+}
+
+FoundCheckpoint verify_checkpoint(const fs::path& checkpoint) {
+  // "runs/a/checkpoints/step-000010/" has an empty last part.
+  const fs::path folder = checkpoint.has_filename() ? checkpoint : checkpoint.parent_path();
+  const std::optional<std::int64_t> step = step_of_name(folder.filename().string());
+  if (!step) {
+    throw InputError("no checkpoint: its name is not step-NUMBER",
+                     {.where = checkpoint.string(),
+                      .remedy = "name a folder such as runs/a/checkpoints/step-000010"});
+  }
+  verify_manifest(folder, *step);
+  return {folder, *step};
+}
+
+NewestCheckpoint find_newest_whole(const fs::path& checkpoints) {
+  NewestCheckpoint newest;
+  for (const fs::path& path : unfinished_folders(checkpoints))
+    newest.skipped.push_back({path, "a save that did not finish"});
+  for (const StepFolder& folder : step_folders(checkpoints)) {
+    try {
+      newest.found = verify_checkpoint(folder.path);
+      return newest;
+    } catch (const Error& error) {
+      newest.skipped.push_back({folder.path, error.message()});
+    }
+  }
+  return newest;
+}
+
+std::vector<fs::path> prune_checkpoints(const fs::path& checkpoints, const Retention& retention) {
+  std::vector<fs::path> removed = remove_unfinished(checkpoints);
+  std::int64_t kept = 0;
+  for (const StepFolder& folder : step_folders(checkpoints)) {
+    if (kept++ < retention.keep || folder.step == retention.best_step) continue;
+    if (remove_folder(folder.path)) removed.push_back(folder.path);
+  }
+  return removed;
+}
+
+}  // namespace antisd

@@ -1,0 +1,23 @@
+// optimizer.safetensors: the moments of AdamW, and the masters of weights that are saved in less
+// precision, under the tensor names of the model's own files: "exp_avg.model.norm.weight",
+// "exp_avg_sq...." and "master....".
+#pragma once
+
+#include <filesystem>
+
+#include "optim/adamw.h"
+
+namespace antisd {
+
+// RunError.
+void save_optimizer(const CausalLm& model, const AdamW& optimizer,
+                    const std::filesystem::path& file);
+
+// Moments, step count, and the weights in full precision: from the masters in the file, or, where
+// it has none, from the model's own weights in `model_directory`. A run on a GPU goes on on a CPU
+// this way, and the other way round. InputError for what does not fit the model; then some tensors
+// may have changed.
+void load_optimizer(CausalLm& model, AdamW& optimizer, const std::filesystem::path& file,
+                    const std::filesystem::path& model_directory);
+
+}  // namespace antisd
