@@ -324,6 +324,24 @@ double adamw_error(const Backend& backend, std::int64_t count) {
   return std::max({error(has_master ? master : weight, w), error(first, m), error(second, v)});
 }
 
+double add_rms_norm_error(const Backend& backend) {
+  const auto there = at::TensorOptions().device(backend.device).dtype(backend.dtype);
+  const auto rounded = [&](const at::Tensor& x) { return x.to(backend.dtype).to(at::kDouble); };
+  const at::Tensor before = rounded(random({9, 1000}, 41)), x = rounded(random({9, 1000}, 42)),
+                   weight = rounded(random({1000}, 43));
+  const at::Tensor residual = before.to(there);
+  const at::Tensor y = add_rms_norm_(residual, x.to(there), weight.to(there), 1e-6);
+  double worst = 0;
+  const auto compare = [&](const at::Tensor& result, const at::Tensor& expected) {
+    worst =
+        std::max(worst, (result.to(at::kCPU, at::kDouble) - expected).abs().max().item<double>() /
+                            expected.abs().max().item<double>() / backend.tolerance);
+  };
+  compare(residual, before + x);
+  compare(y, plain_rms_norm(before + x, weight, 1e-6));
+  return worst;
+}
+
 double squared_norms_error(const Backend& backend) {
   const Tensors values = {random({1001}, 21).to(backend.dtype),
                           random({300, 700}, 22, 1e-3).to(backend.dtype)};
@@ -400,6 +418,8 @@ int run_op_tests() {
     for (const std::int64_t count : {std::int64_t{5}, std::int64_t{40'007}, std::int64_t{1} << 20})
       report(fmt::format("adamw {}", count), backend.name(), adamw_error(backend, count));
     report("squared_norms", backend.name(), squared_norms_error(backend));
+    if (backend.device.is_cuda() || backend.dtype == at::kFloat)
+      report("add_rms_norm_", backend.name(), add_rms_norm_error(backend));
   }
   for (const OpCase& test : all_cases()) {
     for (const Backend& backend : backends) {

@@ -101,8 +101,8 @@ void CausalLm::check_batch(const PackedBatch& batch) const {
   }
 }
 
-at::Tensor CausalLm::run_layer(std::size_t index, const at::Tensor& x, const PackedBatch& batch,
-                               AttentionKept* kept) const {
+void CausalLm::run_layer(std::size_t index, ResidualStream& x, const PackedBatch& batch,
+                         AttentionKept* kept) const {
   const LayerShape& layer = shape_.layers[index];
   const double scale = 1.0 / std::sqrt(static_cast<double>(shape_.head_dim));
   const Attend attend = [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
@@ -128,20 +128,22 @@ at::Tensor CausalLm::run_layer(std::size_t index, const at::Tensor& x, const Pac
 at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) const {
   check_batch(batch);
   at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
-  const bool recompute = checkpoint && at::GradMode::is_enabled();
+  if (!checkpoint || !at::GradMode::is_enabled()) {
+    ResidualStream stream(std::move(x), /*own=*/true);
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+      run_layer(i, stream, batch, nullptr);
+    return stream.normed(final_norm_, shape_.norm_eps);
+  }
   // One copy of the batch lives on until the backward pass, for all layers.
-  const auto kept = recompute ? std::make_shared<const PackedBatch>(batch) : nullptr;
+  const auto kept = std::make_shared<const PackedBatch>(batch);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    if (!recompute) {
-      x = run_layer(i, x, batch, nullptr);
-      continue;
-    }
-    const auto attended = std::make_shared<AttentionKept>();
-    x = checkpointed(
-        [this, i, kept, attended](const at::Tensor& input) {
-          return run_layer(i, input, *kept, attended.get());
-        },
-        x);
+    const auto layer = [this, i, kept,
+                        attended = std::make_shared<AttentionKept>()](const at::Tensor& input) {
+      ResidualStream stream(input, /*own=*/false);
+      run_layer(i, stream, *kept, attended.get());
+      return stream.value();
+    };
+    x = checkpointed(layer, x);
   }
   return rms_norm(x, final_norm_, shape_.norm_eps);
 }

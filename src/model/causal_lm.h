@@ -49,8 +49,8 @@ class CausalLm {
  private:
   at::Tensor add_parameter(std::string name, std::vector<std::int64_t> sizes);
   void add_layer(const LayerShape& layer, const std::string& prefix);
-  at::Tensor run_layer(std::size_t index, const at::Tensor& x, const PackedBatch& batch,
-                       AttentionKept* kept) const;
+  void run_layer(std::size_t index, ResidualStream& x, const PackedBatch& batch,
+                 AttentionKept* kept) const;
   const RopeTable& rope_table(const RopeSettings& settings, std::int64_t positions) const;
   void check_batch(const PackedBatch& batch) const;
 

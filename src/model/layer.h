@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "model/model_shape.h"
+#include "model/residual_stream.h"
 #include "ops/attention_inputs.h"
 #include "ops/experts.h"
 
@@ -33,18 +34,16 @@ struct LayerInputs {
   const Attend& attend;
 };
 
-// x, result: [tokens, hidden].
-at::Tensor self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
-                          const LayerInputs& in);
-at::Tensor gated_unit(const at::Tensor& x, const LayerWeights& w);
-// h + gated_unit(x): the end of a pre-norm layer. Where the layer is computed anew for its
-// gradients, the last product is left out, since only its operands are needed then.
-at::Tensor add_gated_unit(const at::Tensor& h, const at::Tensor& x, const LayerWeights& w);
+// x: [tokens, hidden]. What they yield still has to go through its last matrix.
+Product self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
+                       const LayerInputs& in);
+Product gated_unit(const at::Tensor& x, const LayerWeights& w);
 
-at::Tensor qwen3_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in);
-at::Tensor qwen3_moe_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in);
-at::Tensor olmo3_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in);
-at::Tensor llama_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in);
-at::Tensor qwen2_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in);
+// Each adds one layer's work to the stream.
+void qwen3_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
+void qwen3_moe_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
+void olmo3_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
+void llama_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
+void qwen2_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
 
 }  // namespace antisd

@@ -1,13 +1,12 @@
 // Llama, and SmolLM2 which is one: plain pre-norm.
 #include "model/layer.h"
-#include "ops/rms_norm.h"
 
 namespace antisd {
 
-at::Tensor llama_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in) {
+void llama_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) {
   const double eps = in.shape.norm_eps;
-  const at::Tensor h = x + self_attention(rms_norm(x, w.first_norm, eps), w, QkNorm::kNone, in);
-  return add_gated_unit(h, rms_norm(h, w.second_norm, eps), w);
+  x.add(self_attention(x.normed(w.first_norm, eps), w, QkNorm::kNone, in));
+  x.add(gated_unit(x.normed(w.second_norm, eps), w));
 }
 
 }  // namespace antisd

@@ -6,11 +6,11 @@
 
 namespace antisd {
 
-at::Tensor olmo3_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in) {
+void olmo3_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) {
   const double eps = in.shape.norm_eps;
-  const at::Tensor h =
-      x + rms_norm(self_attention(x, w, QkNorm::kProjection, in), w.first_norm, eps);
-  return h + rms_norm(gated_unit(h, w), w.second_norm, eps);
+  const Product attended = self_attention(x.value(), w, QkNorm::kProjection, in);
+  x.add(rms_norm(attended.value(), w.first_norm, eps));
+  x.add(rms_norm(gated_unit(x.value(), w).value(), w.second_norm, eps));
 }
 
 }  // namespace antisd

@@ -3,8 +3,8 @@
 
 namespace antisd {
 
-at::Tensor qwen2_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in) {
-  return llama_layer(x, w, in);
+void qwen2_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) {
+  llama_layer(x, w, in);
 }
 
 }  // namespace antisd

@@ -1,13 +1,12 @@
 // Qwen3: pre-norm; queries and keys normed head by head before rotation.
 #include "model/layer.h"
-#include "ops/rms_norm.h"
 
 namespace antisd {
 
-at::Tensor qwen3_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in) {
+void qwen3_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) {
   const double eps = in.shape.norm_eps;
-  const at::Tensor h = x + self_attention(rms_norm(x, w.first_norm, eps), w, QkNorm::kHead, in);
-  return add_gated_unit(h, rms_norm(h, w.second_norm, eps), w);
+  x.add(self_attention(x.normed(w.first_norm, eps), w, QkNorm::kHead, in));
+  x.add(gated_unit(x.normed(w.second_norm, eps), w));
 }
 
 }  // namespace antisd

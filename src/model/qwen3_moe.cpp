@@ -1,16 +1,14 @@
 // Qwen3-MoE: Qwen3 with experts in place of the gated unit in its sparse layers.
 #include "model/layer.h"
-#include "ops/rms_norm.h"
 
 namespace antisd {
 
-at::Tensor qwen3_moe_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in) {
+void qwen3_moe_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) {
   if (!in.layer.sparse) return qwen3_layer(x, w, in);
   const ModelShape& shape = in.shape;
-  const at::Tensor h =
-      x + self_attention(rms_norm(x, w.first_norm, shape.norm_eps), w, QkNorm::kHead, in);
-  return h + experts(rms_norm(h, w.second_norm, shape.norm_eps), w.experts, shape.experts_per_token,
-                     shape.normalise_experts);
+  x.add(self_attention(x.normed(w.first_norm, shape.norm_eps), w, QkNorm::kHead, in));
+  x.add(experts(x.normed(w.second_norm, shape.norm_eps), w.experts, shape.experts_per_token,
+                shape.normalise_experts));
 }
 
 }  // namespace antisd

@@ -132,6 +132,22 @@ at::Tensor rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at
   return backward_on_cpu(dy, x, weight, inverse_rms, dx);
 }
 
+at::Tensor add_rms_norm_(const at::Tensor& residual, const at::Tensor& x, const at::Tensor& weight,
+                         double eps) {
+  ANTISD_CHECK(residual.is_contiguous() && x.is_contiguous() && residual.sizes() == x.sizes());
+#ifdef ANTISD_CUDA
+  if (x.is_cuda()) {
+    at::Tensor y = at::empty_like(x);
+    launch_add_rms_norm(element_type(x), residual.mutable_data_ptr(), x.const_data_ptr(),
+                        weight.const_data_ptr(), eps, x.size(0), x.size(1), y.mutable_data_ptr(),
+                        nullptr, current_stream(x));
+    return y;
+  }
+#endif
+  residual.add_(x);
+  return rms_norm(residual, weight, eps);
+}
+
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   return RmsNorm::apply(x, weight, eps);
 }
