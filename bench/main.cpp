@@ -13,6 +13,7 @@
 #include "core/error.h"
 
 #ifdef ANTISD_TORCH
+#include "bench/score.h"
 #include "bench/update.h"
 #endif
 
@@ -32,6 +33,8 @@ constexpr Benchmark kBenchmarks[] = {
     {"grade_code", "programs a second in the sandbox", antisd::bench::run_grade_code},
 #ifdef ANTISD_TORCH
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
+    {"score", "score() of a named shape, token_scores alone, shared prefixes: time and memory",
+     antisd::bench::run_score},
 #endif
     {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},
 };

@@ -2,15 +2,16 @@
 
 #include "bench/update.h"
 
-#include <chrono>
 #include <map>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "bench/clock.h"
 #include "bench/shapes.h"
 #include "model/weights.h"
 #include "ops/device.h"
@@ -24,7 +25,8 @@ constexpr double kPeakFlops = 989e12;  // dense bf16 of an H200, by its data she
 struct UpdateOptions {
   std::string shape = "tiny";
   std::string device = "cpu";
-  int sequences = 8, length = 2048, repeats = 5;
+  std::string clock = "wall";
+  int sequences = 8, length = 2048, repeats = 5, threads = 0;
   bool checkpoint = false;
 };
 
@@ -61,24 +63,6 @@ class Optimizer {
   std::vector<at::Tensor> masters_, first_, second_, steps_;
 };
 
-class Clock {
- public:
-  explicit Clock(at::Device device) : probe_(at::zeros({1}, device)) { lap(); }
-
-  // Seconds since the last lap; waits for the device by reading a number from it.
-  double lap() {
-    if (probe_.is_cuda()) probe_.item<float>();
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  at::Tensor probe_;
-  std::chrono::steady_clock::time_point last_;
-};
-
 }  // namespace
 
 int run_update(const std::vector<std::string>& arguments) {
@@ -93,6 +77,12 @@ int run_update(const std::vector<std::string>& arguments) {
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--length", options.length)->capture_default_str()->check(CLI::Range(2, 1 << 20));
   app.add_option("--repeats", options.repeats)->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_option("--threads", options.threads, "0: as many as torch chooses")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--clock", options.clock, "cpu: processor time, for one thread on a busy machine")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"wall", "cpu"}));
   app.add_flag("--checkpoint", options.checkpoint, "compute each layer anew in the backward pass");
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
@@ -101,6 +91,7 @@ int run_update(const std::vector<std::string>& arguments) {
     return app.exit(error) == 0 ? 0 : 2;
   }
 
+  if (options.threads > 0) at::set_num_threads(options.threads);
   const at::Device device(options.device);
   CausalLm model(named_shape(options.shape), device, compute_dtype(device));
   {
@@ -131,7 +122,7 @@ int run_update(const std::vector<std::string>& arguments) {
     if (!is_new) entry->second = std::min(entry->second, seconds);
   };
   for (int i = 0; i <= options.repeats; ++i) {  // the first one warms up
-    Clock clock(device);
+    Clock clock(device, options.clock == "cpu");
     const at::Tensor hidden = model.hidden_states(batch, options.checkpoint);
     const double layers = clock.lap();
     const auto scores = token_scores(hidden, model.head(), targets, 1.0, model.shape().vocabulary);

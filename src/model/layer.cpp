@@ -9,10 +9,17 @@ std::optional<at::Tensor> optional(const at::Tensor& bias) {
   return bias.defined() ? std::optional(bias) : std::nullopt;
 }
 
+at::Tensor linear_onto(const at::Tensor& residual, const at::Tensor& x, const at::Tensor& weight,
+                       const at::Tensor& bias) {
+  if (!residual.defined()) return at::linear(x, weight, optional(bias));
+  if (!bias.defined() && x.is_cpu()) return at::addmm(residual, x, weight.t());
+  return residual + at::linear(x, weight, optional(bias));
+}
+
 }  // namespace
 
 at::Tensor self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
-                          const LayerInputs& in) {
+                          const LayerInputs& in, const at::Tensor& residual) {
   const ModelShape& shape = in.shape;
   const at::Tensor qkv =
       at::linear(x, w.qkv, optional(w.qkv_bias));  // [tokens, (heads + 2 kv_heads) head_dim]
@@ -20,12 +27,12 @@ at::Tensor self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm nor
       attention_inputs(qkv, {shape.heads, shape.kv_heads, shape.head_dim}, norm, w.q_norm, w.k_norm,
                        shape.norm_eps, in.rope, in.positions);
   const at::Tensor mixed = in.attend(q, k, v);  // [tokens, heads, head_dim]
-  return at::linear(mixed.flatten(1), w.output, optional(w.output_bias));
+  return linear_onto(residual, mixed.flatten(1), w.output, w.output_bias);
 }
 
-at::Tensor gated_unit(const at::Tensor& x, const LayerWeights& w) {
-  return at::linear(swiglu(at::linear(x, w.gate_up, optional(w.gate_up_bias))), w.down,
-                    optional(w.down_bias));
+at::Tensor gated_unit(const at::Tensor& x, const LayerWeights& w, const at::Tensor& residual) {
+  return linear_onto(residual, swiglu(at::linear(x, w.gate_up, optional(w.gate_up_bias))), w.down,
+                     w.down_bias);
 }
 
 }  // namespace antisd

@@ -33,10 +33,11 @@ struct LayerInputs {
   const Attend& attend;
 };
 
-// x, result: [tokens, hidden].
+// x, result: [tokens, hidden]. `residual` is added to the result, on the CPU inside the last
+// product.
 at::Tensor self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
-                          const LayerInputs& in);
-at::Tensor gated_unit(const at::Tensor& x, const LayerWeights& w);
+                          const LayerInputs& in, const at::Tensor& residual = {});
+at::Tensor gated_unit(const at::Tensor& x, const LayerWeights& w, const at::Tensor& residual = {});
 
 at::Tensor qwen3_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in);
 at::Tensor qwen3_moe_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in);

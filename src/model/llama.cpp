@@ -6,8 +6,9 @@ namespace antisd {
 
 at::Tensor llama_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in) {
   const double eps = in.shape.norm_eps;
-  const at::Tensor h = x + self_attention(rms_norm(x, w.first_norm, eps), w, QkNorm::kNone, in);
-  return h + gated_unit(rms_norm(h, w.second_norm, eps), w);
+  const at::Tensor h =
+      self_attention(rms_norm(x, w.first_norm, eps), w, QkNorm::kNone, in, /*residual=*/x);
+  return gated_unit(rms_norm(h, w.second_norm, eps), w, /*residual=*/h);
 }
 
 }  // namespace antisd

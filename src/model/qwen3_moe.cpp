@@ -7,8 +7,8 @@ namespace antisd {
 at::Tensor qwen3_moe_layer(const at::Tensor& x, const LayerWeights& w, const LayerInputs& in) {
   if (!in.layer.sparse) return qwen3_layer(x, w, in);
   const ModelShape& shape = in.shape;
-  const at::Tensor h =
-      x + self_attention(rms_norm(x, w.first_norm, shape.norm_eps), w, QkNorm::kHead, in);
+  const at::Tensor h = self_attention(rms_norm(x, w.first_norm, shape.norm_eps), w, QkNorm::kHead,
+                                      in, /*residual=*/x);
   return h + experts(rms_norm(h, w.second_norm, shape.norm_eps), w.experts, shape.experts_per_token,
                      shape.normalise_experts);
 }

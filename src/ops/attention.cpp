@@ -27,7 +27,7 @@ struct CpuAttention : torch::autograd::Function<CpuAttention> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    at::Tensor dq = at::zeros_like(saved[0]), dk = at::zeros_like(saved[1]),
+    at::Tensor dq = at::empty_like(saved[0]), dk = at::zeros_like(saved[1]),
                dv = at::zeros_like(saved[2]);
     cpu_attention_backward(gradients[0].contiguous(), saved[0], saved[1], saved[2], saved[3],
                            saved[4], from_list(context->saved_data["query_offsets"]),
