@@ -14,6 +14,7 @@
 
 #ifdef ANTISD_TORCH
 #include "bench/experts.h"
+#include "bench/score.h"
 #include "bench/update.h"
 #endif
 
@@ -34,6 +35,8 @@ constexpr Benchmark kBenchmarks[] = {
 #ifdef ANTISD_TORCH
     {"experts", "a sparse layer against a dense one of equal FLOPs", antisd::bench::run_experts},
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
+    {"score", "score() of a named shape, token_scores alone, shared prefixes: time and memory",
+     antisd::bench::run_score},
 #endif
     {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},
 };

@@ -2,16 +2,17 @@
 
 #include "bench/update.h"
 
-#include <chrono>
 #include <map>
 #include <optional>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "bench/clock.h"
 #include "bench/kernel_profile.h"
 #include "bench/shapes.h"
 #include "dist/communicator.h"
@@ -28,27 +29,10 @@ constexpr double kPeakFlops = 989e12;  // dense bf16 of an H200, by its data she
 struct UpdateOptions {
   std::string shape = "tiny";
   std::string device = "cpu";
-  int sequences = 8, length = 2048, repeats = 5;
+  std::string clock = "wall";
+  int sequences = 8, length = 2048, repeats = 5, threads = 0;
   bool checkpoint = false, profile = false;
   std::string work = "update";
-};
-
-class Clock {
- public:
-  explicit Clock(at::Device device) : probe_(at::zeros({1}, device)) { lap(); }
-
-  // Seconds since the last lap; waits for the device by reading a number from it.
-  double lap() {
-    if (probe_.is_cuda()) probe_.item<float>();
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  at::Tensor probe_;
-  std::chrono::steady_clock::time_point last_;
 };
 
 }  // namespace
@@ -65,6 +49,12 @@ int run_update(const std::vector<std::string>& arguments) {
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--length", options.length)->capture_default_str()->check(CLI::Range(2, 1 << 20));
   app.add_option("--repeats", options.repeats)->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_option("--threads", options.threads, "0: as many as torch chooses")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--clock", options.clock, "cpu: processor time, for one thread on a busy machine")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"wall", "cpu"}));
   app.add_flag("--checkpoint", options.checkpoint, "compute each layer anew in the backward pass");
   app.add_option("--work", options.work, "forward, backward (both passes) or update (AdamW too)")
       ->capture_default_str()
@@ -77,6 +67,7 @@ int run_update(const std::vector<std::string>& arguments) {
     return app.exit(error) == 0 ? 0 : 2;
   }
 
+  if (options.threads > 0) at::set_num_threads(options.threads);
   const at::Device device(options.device);
   CausalLm model(named_shape(options.shape), device, compute_dtype(device));
   {
@@ -111,7 +102,7 @@ int run_update(const std::vector<std::string>& arguments) {
   };
   const at::AutoGradMode gradients(backward_too);
   const auto step = [&](bool counts) {
-    Clock clock(device);
+    Clock clock(device, options.clock == "cpu");
     const at::Tensor hidden = model.hidden_states(batch, options.checkpoint);
     const double layers = clock.lap();
     const auto scores = token_scores(hidden, model.head(), targets, 1.0, model.shape().vocabulary);

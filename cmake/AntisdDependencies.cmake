@@ -39,8 +39,12 @@ if(ANTISD_TORCH)
   # After the system's folders: the wheel carries an fmt of its own, of another version than ours.
   target_compile_options(torch INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-idirafter ${torch_root}/include>")
-  target_link_libraries(torch INTERFACE
-    "${torch_root}/lib/libtorch_cpu.so" "${torch_root}/lib/libc10.so")
+  # at::parallel_for is a template that runs on one thread unless OpenMP is on where it is compiled, while
+  # the BLAS inside it would still start threads for every product. The run time is torch's own copy.
+  target_compile_options(torch INTERFACE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fopenmp>)
+  target_link_libraries(torch INTERFACE "${torch_root}/lib/libtorch_cpu.so"
+    "${torch_root}/lib/libc10.so" "${torch_root}/lib/libgomp.so.1")
   # libtorch_cpu needs libcudart and libcupti even without a GPU; they sit in a wheel of their own.
   target_link_options(torch INTERFACE
     "LINKER:-rpath,${torch_root}/lib:${cuda_wheel}/lib" "LINKER:-rpath-link,${cuda_wheel}/lib")

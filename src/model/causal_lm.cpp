@@ -66,15 +66,14 @@ void CausalLm::require_gradients() {
     parameter.value.requires_grad_(true);
 }
 
-const RopeTable& CausalLm::rope_table(const RopeSettings& settings, std::int64_t positions) const {
-  CachedRope* cached = nullptr;
-  for (const auto& rope : ropes_) {
-    if (rope->settings == settings) cached = rope.get();
-  }
-  if (cached == nullptr)
-    cached = ropes_.emplace_back(std::make_unique<CachedRope>(CachedRope{settings, {}})).get();
-  if (cached->table.cosine.defined() && cached->table.cosine.size(0) >= positions)
-    return cached->table;
+RopeTable CausalLm::rope_table(const RopeSettings& settings, std::int64_t positions) const {
+  const std::lock_guard lock(ropes_->mutex);
+  auto& tables = ropes_->tables;
+  auto cached = std::find_if(tables.begin(), tables.end(),
+                             [&](const auto& entry) { return entry.first == settings; });
+  if (cached == tables.end()) cached = tables.insert(cached, {settings, {}});
+  RopeTable& table = cached->second;
+  if (table.cosine.defined() && table.cosine.size(0) >= positions) return table;
   const std::int64_t rows = std::min(std::max<std::int64_t>(2 * positions, 512),
                                      std::max(shape_.max_positions, positions));
   const std::vector<double> frequencies = rope_frequencies(settings, shape_.head_dim);
@@ -83,8 +82,8 @@ const RopeTable& CausalLm::rope_table(const RopeSettings& settings, std::int64_t
       at::tensor(at::ArrayRef<double>(frequencies), at::kDouble).to(at::kFloat);
   const at::Tensor angles = at::arange(rows, at::kFloat).unsqueeze(1) * frequency.unsqueeze(0);
   const double scale = settings.attention_factor;
-  cached->table = {(angles.cos() * scale).to(device_), (angles.sin() * scale).to(device_)};
-  return cached->table;
+  table = {(angles.cos() * scale).to(device_), (angles.sin() * scale).to(device_)};
+  return table;
 }
 
 void CausalLm::check_batch(const PackedBatch& batch) const {
@@ -108,8 +107,8 @@ void CausalLm::run_layer(std::size_t index, ResidualStream& x, const PackedBatch
   const Attend attend = [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
     return attention(q, k, v, batch.layout, layer.window, scale, kept);
   };
-  const LayerInputs inputs{shape_, layer, rope_table(layer.rope, batch.longest_sequence),
-                           batch.positions, attend};
+  const RopeTable rope = rope_table(layer.rope, batch.longest_sequence);
+  const LayerInputs inputs{shape_, layer, rope, batch.positions, attend};
   switch (shape_.architecture) {
     case Architecture::kQwen3:
       return qwen3_layer(x, layers_[index], inputs);

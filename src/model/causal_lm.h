@@ -1,5 +1,5 @@
 // A decoder-only language model: ids in, hidden states out. One copy of the weights serves scoring,
-// sampling and the update.
+// sampling and the update. Several threads may call hidden_states at once.
 //
 //   CausalLm model = load_model("Qwen3-8B", at::kCUDA, compute_dtype(at::kCUDA));
 //   const at::Tensor hidden = model.hidden_states(pack(sequences, model.device()));
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ class CausalLm {
   void add_layer(const LayerShape& layer, const std::string& prefix);
   void run_layer(std::size_t index, ResidualStream& x, const PackedBatch& batch,
                  AttentionKept* kept) const;
-  const RopeTable& rope_table(const RopeSettings& settings, std::int64_t positions) const;
+  RopeTable rope_table(const RopeSettings& settings, std::int64_t positions) const;
   void check_batch(const PackedBatch& batch) const;
 
   ModelShape shape_;
@@ -60,12 +61,12 @@ class CausalLm {
   std::vector<Parameter> parameters_;
   at::Tensor embedding_, final_norm_, head_;
   std::vector<LayerWeights> layers_;
-  // Tables by settings, made when a longer one is first needed.
-  struct CachedRope {
-    RopeSettings settings;
-    RopeTable table;
+  // Tables by settings, made when a longer one is first needed; several threads may score at once.
+  struct RopeCache {
+    std::mutex mutex;
+    std::vector<std::pair<RopeSettings, RopeTable>> tables;
   };
-  mutable std::vector<std::unique_ptr<CachedRope>> ropes_;
+  std::unique_ptr<RopeCache> ropes_ = std::make_unique<RopeCache>();
 };
 
 }  // namespace antisd

@@ -108,7 +108,7 @@ AttentionKept cpu_forward(const at::Tensor& q, const at::Tensor& k, const at::Te
 
 variable_list cpu_backward(const at::Tensor& gradient, const variable_list& saved,
                            const Problem& p) {
-  at::Tensor dq = at::zeros_like(saved[0]), dk = at::zeros_like(saved[1]),
+  at::Tensor dq = at::empty_like(saved[0]), dk = at::zeros_like(saved[1]),
              dv = at::zeros_like(saved[2]);
   cpu_attention_backward(gradient, saved[0], saved[1], saved[2], saved[3], saved[4],
                          p.query_offsets, p.key_offsets, p.window, p.scale, dq, dk, dv);

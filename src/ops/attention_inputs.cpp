@@ -2,8 +2,8 @@
 
 #include "core/check.h"
 #include "ops/backend.h"
+#include "ops/cpu_attention_inputs.h"
 #include "ops/rms_norm.h"
-#include "ops/simd.h"
 
 #ifdef ANTISD_CUDA
 #include "ops/kernels/attention_inputs.h"
@@ -16,39 +16,17 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-ANTISD_SIMD_CLONES void rotate_head(float* head, const float* cosine, const float* sine,
-                                    std::int64_t half, float direction) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < half; ++i) {
-    const float a = head[i], b = head[half + i], s = direction * sine[i];
-    head[i] = a * cosine[i] - b * s;
-    head[half + i] = b * cosine[i] + a * s;
-  }
-}
-
-// x: [tokens, heads, head_dim] with dense heads, rotated in place; direction -1 rotates back.
-void rotate(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine,
-            const at::Tensor& positions, int direction) {
-  const std::int64_t tokens = x.size(0), heads = x.size(1), head_dim = x.size(2);
+// x: [tokens, heads, head_dim] on the GPU with dense heads, rotated in place; direction -1 rotates
+// back.
+void rotate([[maybe_unused]] const at::Tensor& x, [[maybe_unused]] const at::Tensor& cosine,
+            [[maybe_unused]] const at::Tensor& sine, [[maybe_unused]] const at::Tensor& positions,
+            [[maybe_unused]] int direction) {
 #ifdef ANTISD_CUDA
-  if (x.is_cuda()) {
-    launch_rope(element_type(x), x.mutable_data_ptr(), x.stride(0), cosine.const_data_ptr<float>(),
-                sine.const_data_ptr<float>(), positions.const_data_ptr<std::int32_t>(), tokens,
-                static_cast<int>(heads), static_cast<int>(head_dim), direction, current_stream(x));
-    return;
-  }
+  launch_rope(element_type(x), x.mutable_data_ptr(), x.stride(0), cosine.const_data_ptr<float>(),
+              sine.const_data_ptr<float>(), positions.const_data_ptr<std::int32_t>(), x.size(0),
+              static_cast<int>(x.size(1)), static_cast<int>(x.size(2)), direction,
+              current_stream(x));
 #endif
-  const std::int64_t half = head_dim / 2;
-  at::parallel_for(0, tokens, 64, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t token = begin; token < end; ++token) {
-      const std::int64_t row = positions.const_data_ptr<std::int32_t>()[token] * half;
-      for (std::int64_t head = 0; head < heads; ++head) {
-        rotate_head(x.data_ptr<float>() + token * x.stride(0) + head * head_dim,
-                    cosine.const_data_ptr<float>() + row, sine.const_data_ptr<float>() + row, half,
-                    static_cast<float>(direction));
-      }
-    }
-  });
 }
 
 // Rows over which a norm runs: heads of all tokens, or tokens. A projection's heads are dense
@@ -113,6 +91,28 @@ struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
       return {q, k, all.narrow(1, heads + kv_heads, kv_heads)};
     }
 #endif
+    const auto keep = [&] {
+      context->save_for_backward({norm == QkNorm::kNone ? at::Tensor() : qkv,
+                                  q_norm.value_or(at::Tensor()), k_norm.value_or(at::Tensor()),
+                                  cosine, sine, positions, inverse_rms[0], inverse_rms[1]});
+    };
+    if (qkv.is_cpu()) {
+      const std::array<at::Tensor, 3> parts = {
+          at::empty({qkv.size(0), heads, head_dim}, qkv.options()),
+          at::empty({qkv.size(0), kv_heads, head_dim}, qkv.options()),
+          at::empty({qkv.size(0), kv_heads, head_dim}, qkv.options())};
+      inverse_rms =
+          cpu_attention_inputs({{heads, kv_heads, head_dim},
+                                norm,
+                                eps,
+                                {q_norm.value_or(at::Tensor()), k_norm.value_or(at::Tensor())},
+                                cosine,
+                                sine,
+                                positions},
+                               qkv, parts);
+      keep();
+      return {parts[0], parts[1], parts[2]};
+    }
     const auto prepare = [&](std::int64_t first, std::int64_t count,
                              const std::optional<at::Tensor>& weight, int index) {
       const at::Tensor source = all.narrow(1, first, count);
@@ -129,9 +129,7 @@ struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
     const at::Tensor q = prepare(0, heads, q_norm, 0);
     const at::Tensor k = prepare(heads, kv_heads, k_norm, 1);
     const at::Tensor v = all.narrow(1, heads + kv_heads, kv_heads).contiguous();
-    context->save_for_backward({norm == QkNorm::kNone ? at::Tensor() : qkv,
-                                q_norm.value_or(at::Tensor()), k_norm.value_or(at::Tensor()),
-                                cosine, sine, positions, inverse_rms[0], inverse_rms[1]});
+    keep();
     return {q, k, v};
   }
 
@@ -173,6 +171,21 @@ struct AttentionInputs : torch::autograd::Function<AttentionInputs> {
       return result;
     }
 #endif
+    if (dqkv.is_cpu()) {
+      dweight = cpu_attention_inputs_backward(
+          {{heads, kv_heads, head_dim},
+           norm,
+           0,
+           {saved[1], saved[2]},
+           saved[3],
+           saved[4],
+           saved[5]},
+          {gradients[0].contiguous(), gradients[1].contiguous(), gradients[2].contiguous()},
+          saved[0], {saved[6], saved[7]}, dqkv);
+      result[1] = dweight[0];
+      result[2] = dweight[1];
+      return result;
+    }
     const auto undo = [&](const at::Tensor& gradient, std::int64_t first, std::int64_t count,
                           int index) {
       const at::Tensor target = dall.narrow(1, first, count);

@@ -1,5 +1,5 @@
-// Attention on the CPU, in blocks of queries: never more than kQueryBlock rows of scores at a time
-// for a thread, so that long sequences take memory in proportion to their length.
+// Attention on the CPU, in tiles of a few queries against all keys they see, and a transposed copy
+// of those keys: a thread's memory grows with the length of a sequence, never with its square.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ void cpu_attention_forward(const at::Tensor& q, const at::Tensor& k, const at::T
                            const std::vector<std::int32_t>& key_offsets, std::int64_t window,
                            double scale, at::Tensor& out, at::Tensor& lse);
 
-// dq, dk, dv: zeros of the shapes of q, k, v; filled.
+// dq: of the shape of q, filled; dk, dv: zeros of the shapes of k, v, added to.
 void cpu_attention_backward(const at::Tensor& dout, const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v, const at::Tensor& out, const at::Tensor& lse,
                             const std::vector<std::int32_t>& query_offsets,

@@ -26,7 +26,7 @@ ANTISD_SIMD_CLONES RowSums sum_row(const float* logits, std::int64_t columns,
     const float difference = logits[i] * inverse_temperature - maximum;
     const float e = simd_exp(difference);
     sum += e;
-    weighted += e > 0 ? difference * e : 0;
+    weighted += simd_choose(e > 0, difference * e, 0);
   }
   return {maximum, sum, weighted};
 }
@@ -38,7 +38,7 @@ ANTISD_SIMD_CLONES void gradient_row(const float* logits, std::int64_t columns,
   for (std::int64_t i = 0; i < columns; ++i) {
     const float log_p = logits[i] * inverse_temperature - lse;
     const float p = simd_exp(log_p);
-    const float from_entropy = p > 0 ? dentropy * (log_p + entropy) : 0;
+    const float from_entropy = simd_choose(p > 0, dentropy * (log_p + entropy), 0);
     dlogits[i] = -p * (dlogp + from_entropy) * inverse_temperature;
   }
 }

@@ -9,22 +9,33 @@
 #include <bit>
 #include <cstdint>
 
-// One copy of the function for each generation of vectors, chosen when the program starts.
+// One copy of the function for each generation of vectors, chosen when the program starts by what
+// the processor can do; a name such as arch=haswell would match that maker's processors alone.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define ANTISD_SIMD_CLONES \
-  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define ANTISD_SIMD_CLONES
 #endif
 
 namespace antisd {
 
+// condition ? a : b in bits. The compiler may not compute both sides of a choice between floats,
+// since one of them might trap, and then does not vectorise the loop.
+inline __attribute__((always_inline)) float simd_choose(bool condition, float a, float b) {
+  const std::uint32_t mask = -static_cast<std::uint32_t>(condition);
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) |
+                              (std::bit_cast<std::uint32_t>(b) & ~mask));
+}
+
 // e^x with a relative error below 2e-7, without branches, so that it vectorises. Underflows to 0
 // below -87, saturates above 88; NaN stays NaN.
 inline __attribute__((always_inline)) float simd_exp(float x) {
-  const float clamped = x < -87.0f ? -87.0f : (x > 88.0f ? 88.0f : x);
-  // x = n ln 2 + r, |r| <= ln(2) / 2; ln 2 in two parts keeps r exact.
-  const float n = __builtin_floorf(clamped * 1.44269504f + 0.5f);
+  const float clamped = simd_choose(x < 88.0f, simd_choose(x > -87.0f, x, -87.0f), 88.0f);
+  // x = n ln 2 + r, |r| <= ln(2) / 2; ln 2 in two parts keeps r exact. Adding and taking away 1.5 *
+  // 2^23 rounds, and leaves n in the low bits.
+  const float shifted = clamped * 1.44269504f + 12582912.0f;
+  const float n = shifted - 12582912.0f;
   const float r = (clamped - n * 0.693145752f) - n * 1.42860677e-6f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
@@ -33,9 +44,9 @@ inline __attribute__((always_inline)) float simd_exp(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  const float power = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
-  const float result = x < -87.0f ? 0.0f : p * power;
-  return x == x ? result : x;
+  const std::uint32_t power = (std::bit_cast<std::uint32_t>(shifted) - 0x4b400000u + 127u) << 23;
+  const float result = p * std::bit_cast<float>(power);
+  return simd_choose(x < -87.0f, 0.0f, simd_choose(x == x, result, x));
 }
 
 }  // namespace antisd

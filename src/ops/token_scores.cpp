@@ -22,12 +22,7 @@ struct Problem {
 };
 
 ScoreBlocks choose_blocks(const at::Tensor& hidden, ScoreBlocks wanted, bool backward) {
-  // GPU: a block of logits that stays in the 50 MB level-2 cache, in whole waves of 128 x 256 tiles
-  // on 132 multiprocessors. Backward has longer runs of tokens, since each pays one pass over the
-  // head's gradient.
-  const ScoreBlocks gpu = backward ? ScoreBlocks{2048, 4224} : ScoreBlocks{1024, 8448};
-  const ScoreBlocks cpu{256, 8192};
-  const ScoreBlocks base = hidden.is_cuda() ? gpu : cpu;
+  const ScoreBlocks base = score_blocks(hidden.device(), backward);
   return {wanted.tokens > 0 ? wanted.tokens : base.tokens,
           wanted.vocabulary > 0 ? wanted.vocabulary : base.vocabulary};
 }
@@ -196,6 +191,14 @@ struct TokenScores : torch::autograd::Function<TokenScores> {
 };
 
 }  // namespace
+
+ScoreBlocks score_blocks(at::Device device, bool backward) {
+  if (!device.is_cuda()) return {256, 8192};
+  // A block of logits that stays in the 50 MB level-2 cache, in whole waves of 128 x 256 tiles on
+  // 132 multiprocessors. Backward has longer runs of tokens, since each pays one pass over the
+  // head's gradient.
+  return backward ? ScoreBlocks{2048, 4224} : ScoreBlocks{1024, 8448};
+}
 
 TokenScoreTensors token_scores(const at::Tensor& hidden, const at::Tensor& head,
                                const at::Tensor& targets, double temperature,

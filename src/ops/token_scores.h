@@ -20,6 +20,9 @@ struct ScoreBlocks {
   std::int64_t vocabulary = 0;
 };
 
+// What suits the device.
+ScoreBlocks score_blocks(at::Device device, bool backward);
+
 // hidden: [n, width]; head: [rows, width], of which the first `vocabulary` rows are tokens and the
 // rest padding; targets: int32 [n]. All under logits / temperature. Gradients go to hidden and
 // head.

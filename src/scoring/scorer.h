@@ -31,7 +31,7 @@ struct ScoreOptions {
   PackOptions pack;
 };
 
-// No gradients. InputError for an empty prompt or response, an id outside the vocabulary, a
+// No gradients. On the CPU each thread scores small batches of its own. InputError for an empty prompt or response, an id outside the vocabulary, a
 // sequence that is too long.
 std::vector<ResponseScores> score(const CausalLm& model, std::span<const ScoreRequest> requests,
                                   const ScoreOptions& options = {});

@@ -89,6 +89,40 @@ TEST(Score, SharedPrefixesAndBatchSizesChangeNothing) {
   }
 }
 
+// Prompts of three groups in turn, long enough for several batches: each thread takes some of them.
+TEST(Score, ThreadsChangeNothing) {
+  const CausalLm model = tiny_model();
+  std::vector<ScoreRequest> requests;
+  for (int r = 0; r < 60; ++r) {
+    ScoreRequest request;
+    for (int i = 0; i < 17 + r % 3; ++i)
+      request.prompt_ids.push_back((3 + r % 3 + 7 * i) % 40);
+    for (int i = 0; i < 2 + 7 * r % 11; ++i)
+      request.response_ids.push_back((r + 5 * i) % 40);
+    requests.push_back(request);
+  }
+  const int threads_before = at::get_num_threads();
+  at::set_num_threads(1);
+  const auto alone = score(model, requests);
+  for (const int threads : {2, 4}) {
+    at::set_num_threads(threads);
+    const auto several = score(model, requests);
+    for (std::size_t r = 0; r < requests.size(); ++r) {
+      ASSERT_EQ(several[r].logp.size(), requests[r].response_ids.size());
+      for (std::size_t i = 0; i < several[r].logp.size(); ++i) {
+        EXPECT_NEAR(several[r].logp[i], alone[r].logp[i], 1e-6);
+        EXPECT_NEAR(several[r].entropy[i], alone[r].entropy[i], 1e-6);
+      }
+    }
+  }
+  at::set_num_threads(threads_before);
+  for (const std::size_t r : {0, 31, 59}) {
+    const ResponseScores expected = brute_force(model, requests[r], 1);
+    for (std::size_t i = 0; i < expected.logp.size(); ++i)
+      EXPECT_NEAR(alone[r].logp[i], expected.logp[i], 1e-5);
+  }
+}
+
 TEST(Score, RefusesWhatCannotBeScored) {
   const CausalLm model = tiny_model();
   const auto refused = [&](ScoreRequest request) {

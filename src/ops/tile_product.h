@@ -1,0 +1,28 @@
+// Matrix products of tiles that lie in a core's cache, on the calling thread: a BLAS spends longer
+// on getting started than such a product takes.
+//
+//   tile_product(rows, keys, dim, {q, q_stride, 1}, k_transposed, keys, scores, keys,
+//   /*add=*/false);
+#pragma once
+
+#include <cstdint>
+
+namespace antisd {
+
+// A number at (i, j) is data[i * row + j * column]; a transpose exchanges the strides.
+struct StridedMatrix {
+  const float* data;
+  std::int64_t row, column;
+};
+
+// C[m, n] = A[m, k] B[k, n], added to C with `add`. Rows of B and C are dense and b_row, c_row
+// floats apart. Fastest where n is a multiple of 16.
+void tile_product(std::int64_t m, std::int64_t n, std::int64_t k, StridedMatrix a, const float* b,
+                  std::int64_t b_row, float* c, std::int64_t c_row, bool add);
+
+// to[column, row] = from[row, column]; zero for rows up to `padded_rows`, the length of a row of
+// `to`.
+void transpose_tile(const float* from, std::int64_t from_row, std::int64_t rows,
+                    std::int64_t columns, float* to, std::int64_t padded_rows);
+
+}  // namespace antisd
