@@ -100,7 +100,7 @@ GateRules gate_rules(const MethodRow& row, const GateConfig& config) {
           .close = row.close.value_or(config.close),
           .close_floor = config.close_floor,
           .reopen = config.reopen,
-          .band_close = row.band_close.value_or(config.band_close),
+          .band_close = config.band_close > 0 ? config.band_close : row.band_close.value_or(0),
           .band_reopen = config.band_reopen,
           .max_perplexity = config.max_perplexity,
           .previous_step = config.previous_step};
@@ -111,6 +111,20 @@ Shape shape_of(const MethodRow& row, const MethodConfig& config) {
   // The released code descends the same divergence that it ascends.
   if (row.name == "sd" && config.preset == "released") return Shape::kJsd;
   return row.shape.value_or(configured);
+}
+
+// The configuration checks its own keys; this is what a row makes of them.
+void check_gate(const Method& method) {
+  const GateRules& gate = method.gate;
+  if (gate.signal != GateSignal::kNone && gate.warmup_steps == 0) {
+    throw InputError(fmt::format("'{}' has a gate but no warm-up to calibrate it", method.name),
+                     {.where = "method.gate.warmup_steps", .remedy = "the paper uses 5"});
+  }
+  if (gate.band_close > 0 && gate.band_close <= gate.band_reopen) {
+    throw InputError(fmt::format("'{}' closes above {} and opens again at {}", method.name,
+                                 gate.band_close, gate.band_reopen),
+                     {.where = "method.gate.band_reopen", .remedy = "use 1"});
+  }
 }
 
 }  // namespace
@@ -132,15 +146,17 @@ Method resolve_method(const MethodConfig& config, const LossConfig& loss) {
                 .gate = gate_rules(row, config.gate),
                 .sdpo = config.sdpo,
                 .loss = loss};
-  if (method.gate.signal != GateSignal::kNone && method.gate.warmup_steps == 0) {
-    throw InputError(fmt::format("'{}' has a gate but no warm-up to calibrate it", row.name),
-                     {.where = "method.gate.warmup_steps", .remedy = "the paper uses 5"});
-  }
+  check_gate(method);
   // SD and OPD know nothing but A and lambda u.
   if (!row.gated) return method;
   method.composition = row.composition.value_or(
       config.compose == "multiplicative" ? Composition::kMultiplicative : Composition::kAdditive);
-  if (config.lambda_rule == "perplexity" && method.gate.signal == GateSignal::kTeacherPerplexity) {
+  if (config.lambda_rule == "perplexity") {
+    if (method.gate.signal != GateSignal::kTeacherPerplexity) {
+      throw InputError(
+          fmt::format("'{}' has no perplexity threshold for lambda to follow", row.name),
+          {.where = "method.lambda_rule", .remedy = "set it to \"constant\" with this method"});
+    }
     method.lambda_rule = LambdaRule::kPerplexity;
   }
   method.signal = config.signal;

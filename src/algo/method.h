@@ -31,7 +31,7 @@ struct MethodRow {
   std::optional<Composition> composition = {};
   std::optional<GateSignal> signal = {};
   std::optional<double> close = {};
-  std::optional<double> band_close = {};
+  std::optional<double> band_close = {};  // where the configuration gives none
 };
 
 std::span<const MethodRow> method_table();

@@ -104,6 +104,19 @@ TEST(MethodTable, ReleasedCode) {
   EXPECT_EQ(method_named("opd", {"method.preset=released"}).shape, Shape::kKl);
 }
 
+TEST(MethodTable, TheTwoSidedGateTakesAnotherBand) {
+  EXPECT_EQ(method_named("antisd-two-sided", {"method.gate.band_close=1.15"}).gate.band_close,
+            1.15);
+  EXPECT_EQ(method_named("antisd", {"method.gate.band_close=1.15"}).gate.band_close, 1.15);
+  EXPECT_THAT(error_of([] { method_named("antisd-two-sided", {"method.gate.band_reopen=1.1"}); }),
+              HasSubstr("band_reopen"));
+}
+
+TEST(MethodTable, PerplexitiesAreComparedWithPerplexitiesAlone) {
+  EXPECT_THAT(error_of([] { method_named("antisd-student-gate", {"method.preset=released"}); }),
+              HasSubstr("lambda_rule"));
+}
+
 TEST(MethodTable, AGateNeedsAWarmUp) {
   EXPECT_THAT(error_of([] {
                 method_named("antisd-student-gate",

@@ -76,14 +76,18 @@ TEST(TokenLosses, AClosedGateIsGrpoBitForBit) {
   const std::vector<TokenScores> teacher = {
       {.logp = {-.1F, -9, -std::numeric_limits<float>::infinity(), -2}, .entropy = {1, 1, 1, 1}}};
   const Method grpo = {.sign = 0};
-  for (const double advantage : {2.474867, -.353552, 0.0}) {
-    const auto plain = token_losses(shape(grpo, {advantage}, {}, kOpen), 0, {student}, 7);
-    const auto closed =
-        token_losses(shape(antisd(), {advantage}, teacher, kClosed), 0, {student}, 7);
-    EXPECT_EQ(closed.gradient, plain.gradient);
-    EXPECT_EQ(closed.loss, plain.loss);
-    EXPECT_EQ(closed.advantages.u.size(), 4u);  // still recorded
-    EXPECT_TRUE(plain.advantages.u.empty());
+  for (const Shape shape_of_term : {Shape::kJsd, Shape::kKl}) {
+    Method method = antisd();
+    method.shape = shape_of_term;  // u itself is infinite at one token
+    for (const double advantage : {2.474867, -.353552, 0.0}) {
+      const auto plain = token_losses(shape(grpo, {advantage}, {}, kOpen), 0, {student}, 7);
+      const auto closed =
+          token_losses(shape(method, {advantage}, teacher, kClosed), 0, {student}, 7);
+      EXPECT_EQ(closed.gradient, plain.gradient);
+      EXPECT_EQ(closed.loss, plain.loss);
+      EXPECT_EQ(closed.advantages.u.size(), 4u);  // still recorded
+      EXPECT_TRUE(plain.advantages.u.empty());
+    }
   }
 }
 
