@@ -13,6 +13,7 @@
 #include "core/error.h"
 
 #ifdef ANTISD_TORCH
+#include "bench/precision.h"
 #include "bench/update.h"
 #endif
 
@@ -32,6 +33,8 @@ constexpr Benchmark kBenchmarks[] = {
     {"grade_code", "programs a second in the sandbox", antisd::bench::run_grade_code},
 #ifdef ANTISD_TORCH
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
+    {"precision", "log-probabilities in bf16 on the GPU against fp32 on the CPU",
+     antisd::bench::run_precision},
 #endif
     {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},
 };
