@@ -87,24 +87,29 @@ const RopeTable& CausalLm::rope_table(const RopeSettings& settings, std::int64_t
   return cached->table;
 }
 
-void CausalLm::check_batch(const PackedBatch& batch) const {
-  if (batch.longest_sequence > shape_.max_positions) {
+void CausalLm::reserve_positions(std::int64_t positions) const {
+  for (const LayerShape& layer : shape_.layers)
+    rope_table(layer.rope, positions);
+}
+
+void CausalLm::check_length(std::int64_t longest_sequence) const {
+  if (longest_sequence > shape_.max_positions) {
     throw InputError(
         fmt::format("a sequence of {} tokens; the model has {} positions (max_position_embeddings)",
-                    batch.longest_sequence, shape_.max_positions),
+                    longest_sequence, shape_.max_positions),
         {.remedy = "shorten the prompt or lower the number of tokens"});
   }
 }
 
-at::Tensor CausalLm::run_layer(std::size_t index, const at::Tensor& x,
-                               const PackedBatch& batch) const {
+double CausalLm::attention_scale() const {
+  return 1.0 / std::sqrt(static_cast<double>(shape_.head_dim));
+}
+
+at::Tensor CausalLm::run_layer(std::size_t index, const at::Tensor& x, const at::Tensor& positions,
+                               std::int64_t longest_sequence, const Attend& attend) const {
   const LayerShape& layer = shape_.layers[index];
-  const double scale = 1.0 / std::sqrt(static_cast<double>(shape_.head_dim));
-  const Attend attend = [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-    return attention(q, k, v, batch.layout, layer.window, scale);
-  };
-  const LayerInputs inputs{shape_, layer, rope_table(layer.rope, batch.longest_sequence),
-                           batch.positions, attend};
+  const LayerInputs inputs{shape_, layer, rope_table(layer.rope, longest_sequence), positions,
+                           attend};
   switch (shape_.architecture) {
     case Architecture::kQwen3:
       return qwen3_layer(x, layers_[index], inputs);
@@ -120,8 +125,16 @@ at::Tensor CausalLm::run_layer(std::size_t index, const at::Tensor& x,
   fail_check(__FILE__, __LINE__, "an architecture without a layer");
 }
 
+at::Tensor CausalLm::run_packed(std::size_t index, const at::Tensor& x,
+                                const PackedBatch& batch) const {
+  const Attend attend = [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+    return attention(q, k, v, batch.layout, shape_.layers[index].window, attention_scale());
+  };
+  return run_layer(index, x, batch.positions, batch.longest_sequence, attend);
+}
+
 at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) const {
-  check_batch(batch);
+  check_length(batch.longest_sequence);
   at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
   const bool recompute = checkpoint && at::GradMode::is_enabled();
   // One copy of the batch lives on until the backward pass, for all layers.
@@ -129,9 +142,43 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) co
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     x = recompute
             ? checkpointed(
-                  [this, i, kept](const at::Tensor& input) { return run_layer(i, input, *kept); },
+                  [this, i, kept](const at::Tensor& input) { return run_packed(i, input, *kept); },
                   x)
-            : run_layer(i, x, batch);
+            : run_packed(i, x, batch);
+  }
+  return rms_norm(x, final_norm_, shape_.norm_eps);
+}
+
+at::Tensor CausalLm::extend(const CacheExtension& tokens, const KvView& cache) const {
+  const at::NoGradGuard no_grad;
+  check_length(tokens.longest_sequence);
+  ANTISD_CHECK_EQ(cache.size(), layers_.size());
+  at::Tensor x = at::embedding(embedding_, tokens.ids);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const PagedKv& kv = cache[i];
+    const std::vector<std::int64_t> rows = {-1, shape_.kv_heads, shape_.head_dim};
+    const Attend attend = [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+      store_kv(k, v, tokens.slots, kv);
+      return attention(q, kv.keys.view(rows), kv.values.view(rows), tokens.layout,
+                       shape_.layers[i].window, attention_scale());
+    };
+    x = run_layer(i, x, tokens.positions, tokens.longest_sequence, attend);
+  }
+  return rms_norm(x, final_norm_, shape_.norm_eps);
+}
+
+at::Tensor CausalLm::decode(const DecodeStep& step, const KvView& cache) const {
+  const at::NoGradGuard no_grad;
+  check_length(step.longest_sequence);
+  ANTISD_CHECK_EQ(cache.size(), layers_.size());
+  at::Tensor x = at::embedding(embedding_, step.ids);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const PagedKv& kv = cache[i];
+    const Attend attend = [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+      store_kv(k, v, step.slots, kv);
+      return decode_attention(q, kv, step.table, shape_.layers[i].window, attention_scale());
+    };
+    x = run_layer(i, x, step.positions, step.longest_sequence, attend);
   }
   return rms_norm(x, final_norm_, shape_.norm_eps);
 }
