@@ -16,7 +16,9 @@
 #include "ops/attention_inputs.h"
 #include "ops/device.h"
 #include "ops/experts.h"
+#include "ops/paged_attention.h"
 #include "ops/rms_norm.h"
+#include "ops/sampling.h"
 #include "ops/squared_norms.h"
 #include "ops/swiglu.h"
 #include "ops/token_scores.h"
@@ -357,6 +359,88 @@ double squared_norms_error(const Backend& backend) {
   return worst;
 }
 
+// Sequences of several lengths whose pages lie in the cache in disorder; keys and values get there
+// through store_kv. The largest error in units of the tolerance.
+double decode_attention_error(AttentionShape shape, std::int64_t window, const Backend& backend) {
+  const std::vector<std::int32_t> lengths = {1, 32, 33, 70, 31, 1500, 200, 64, 700};
+  const auto sequences = static_cast<std::int64_t>(lengths.size());
+  const std::int64_t most_pages = 48, pages = sequences * most_pages;
+  const auto rounded = [&](const at::Tensor& x) { return x.to(backend.dtype).to(at::kDouble); };
+  const at::Tensor q = rounded(random({sequences, shape.heads, shape.head_dim}, 21));
+  at::Tensor table = at::empty({sequences, most_pages}, at::kInt);
+  for (std::int64_t i = 0; i < pages; ++i)
+    table.view({-1})[i] = static_cast<std::int32_t>((i * 17 + 5) % pages);  // 17 and 432: no factor
+  const auto there = at::TensorOptions().device(backend.device).dtype(backend.dtype);
+  const std::vector<std::int64_t> sizes = {pages, kPageTokens, shape.kv_heads, shape.head_dim};
+  const double nan = std::nan("");  // what nobody stored must not be read
+  const PagedKv kv{at::full(sizes, nan, there), at::full(sizes, nan, there)};
+  const double scale = 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
+  Tensors expected;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    const std::int64_t length = lengths[s], group = shape.heads / shape.kv_heads;
+    const at::Tensor k = rounded(random({length, shape.kv_heads, shape.head_dim}, 30 + s));
+    const at::Tensor v = rounded(random({length, shape.kv_heads, shape.head_dim}, 50 + s));
+    std::vector<std::int64_t> slots;
+    for (std::int64_t i = 0; i < length; ++i)
+      slots.push_back(table[s][i / kPageTokens].item<std::int64_t>() * kPageTokens +
+                      i % kPageTokens);
+    store_kv(k.to(there), v.to(there),
+             at::tensor(at::ArrayRef<std::int64_t>(slots), at::kLong).to(backend.device), kv);
+    const std::int64_t first = window > 0 ? std::max<std::int64_t>(0, length - window) : 0;
+    const auto seen = [&](const at::Tensor& x) {  // [heads, keys, head_dim]
+      return x.slice(0, first).repeat_interleave(group, 1).transpose(0, 1);
+    };
+    const at::Tensor scores = at::matmul(q[s].unsqueeze(1), seen(k).transpose(1, 2)) * scale;
+    expected.push_back(at::matmul(scores.softmax(-1), seen(v)).squeeze(1));
+  }
+  const at::Tensor out = decode_attention(
+      q.to(there), kv, {table.to(backend.device), integers(lengths, kv.keys)}, window, scale);
+  const at::Tensor reference = at::stack(expected);
+  const double difference = (out.to(at::kCPU, at::kDouble) - reference).abs().max().item<double>();
+  const double largest = reference.abs().max().item<double>();
+  return std::isfinite(difference) ? difference / largest / backend.tolerance : 1e9;
+}
+
+// Tokens whose cumulative range misses the noise by more than rounding, or log-probabilities that
+// are off.
+double sample_error(const SamplingSettings& settings, at::Device device) {
+  const std::int64_t rows = 64, vocabulary = 3001, padding = 7;
+  const at::Tensor logits = random({rows, vocabulary + padding}, 70, 2).to(at::kFloat);
+  const at::Tensor noise = at::rand({rows}, at::detail::createCPUGenerator(71), at::kDouble);
+  const SampledTokens sampled = sample(logits.to(device), vocabulary, settings, noise.to(device));
+  const at::Tensor ids = sampled.ids.to(at::kCPU), logp = sampled.logp.to(at::kCPU),
+                   raw = sampled.raw_logp.to(at::kCPU);
+  double worst = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const at::Tensor z = logits[row].slice(0, 0, vocabulary).to(at::kDouble);
+    const auto id = ids[row].item<std::int64_t>();
+    const auto off = [&](double a, double b) { worst = std::max(worst, std::abs(a - b) / 1e-4); };
+    off(raw[row].item<double>(), z.log_softmax(0)[id].item<double>());
+    if (settings.temperature == 0) {
+      if (id != z.argmax().item<std::int64_t>()) return 1e9;
+      continue;
+    }
+    const auto order = std::get<1>(z.sort(/*stable=*/true, 0, /*descending=*/true));
+    at::Tensor weights = (z / settings.temperature).softmax(0);
+    const auto keep_first = [&](std::int64_t count) {
+      weights = weights.index_fill(0, order.slice(0, count), 0);
+      weights = weights / weights.sum();
+    };
+    if (settings.top_k > 0) keep_first(settings.top_k);
+    if (settings.top_p < 1)
+      keep_first(
+          (weights.index_select(0, order).cumsum(0) < settings.top_p).sum().item<std::int64_t>() +
+          1);
+    weights = weights.masked_fill(weights < settings.min_p * weights.max(), 0);
+    weights = weights / weights.sum();
+    off(logp[row].item<double>(), weights[id].log().item<double>());
+    const double after = weights.slice(0, 0, id + 1).sum().item<double>();
+    const double u = noise[row].item<double>();
+    if (u > after + 1e-4 || u < after - weights[id].item<double>() - 1e-4) return 1e9;
+  }
+  return worst;
+}
+
 std::vector<OpCase> all_cases() {
   const AttentionShape gqa{8, 2, 64}, mqa{4, 1, 128}, mha{3, 3, 16};
   return {rms_norm_case(37, 96),
@@ -421,17 +505,45 @@ int run_op_tests() {
     if (backend.device.is_cuda() || backend.dtype == at::kFloat)
       report("add_rms_norm_", backend.name(), add_rms_norm_error(backend));
   }
+  const auto guarded = [&](const std::string& name, const std::string& backend,
+                           const std::function<double()>& error) {
+    try {
+      report(name, backend, error());
+    } catch (const std::exception& problem) {
+      ++failed;
+      fmt::print("FAILED {:<48} {:<10} {}\n", name, backend,
+                 std::string(problem.what()).substr(0, 300));
+    }
+  };
+  for (const auto& [name, shape, window] :
+       std::vector<std::tuple<std::string, AttentionShape, std::int64_t>>{
+           {"decode_attention gqa 8/2x64", {8, 2, 64}, 0},
+           {"decode_attention gqa 8/2x64, window 40", {8, 2, 64}, 40},
+           {"decode_attention mqa 4/1x128", {4, 1, 128}, 0},
+           {"decode_attention gqa 32/8x128, window 64", {32, 8, 128}, 64},
+           {"decode_attention mha 6x32", {6, 6, 32}, 0},
+           {"decode_attention mha 3x16, window 5", {3, 3, 16}, 5}}) {
+    for (const Backend& backend : backends) {
+      guarded(name, backend.name(), [&] { return decode_attention_error(shape, window, backend); });
+    }
+  }
+  for (const auto& [name, settings] : std::vector<std::pair<std::string, SamplingSettings>>{
+           {"sample", {}},
+           {"sample greedy", {.temperature = 0}},
+           {"sample temperature 0.6", {.temperature = 0.6}},
+           {"sample top-p 0.9", {.top_p = 0.9}},
+           {"sample top-k 50", {.top_k = 50}},
+           {"sample min-p 0.1", {.min_p = 0.1}},
+           {"sample all filters",
+            {.temperature = 0.7, .top_p = 0.8, .min_p = 0.05, .top_k = 40}}}) {
+    for (const at::Device& device : devices)
+      guarded(name, device.str(), [&] { return sample_error(settings, device); });
+  }
   for (const OpCase& test : all_cases()) {
     for (const Backend& backend : backends) {
       if (test.needs_bf16_on_gpu && backend.device.is_cuda() && backend.dtype == at::kFloat)
         continue;
-      try {
-        report(test.name, backend.name(), error_of(test, backend));
-      } catch (const std::exception& error) {
-        ++failed;
-        fmt::print("FAILED {:<48} {:<10} {}\n", test.name, backend.name(),
-                   std::string(error.what()).substr(0, 300));
-      }
+      guarded(test.name, backend.name(), [&] { return error_of(test, backend); });
     }
   }
   fmt::print("{} passed, {} failed\n", passed, failed);

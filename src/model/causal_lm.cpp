@@ -86,29 +86,37 @@ RopeTable CausalLm::rope_table(const RopeSettings& settings, std::int64_t positi
   return table;
 }
 
-void CausalLm::check_batch(const PackedBatch& batch) const {
+void CausalLm::reserve_positions(std::int64_t positions) const {
+  for (const LayerShape& layer : shape_.layers)
+    rope_table(layer.rope, positions);
+}
+
+void CausalLm::check_ids(const PackedBatch& batch) const {
   if (batch.smallest_id < 0 || batch.largest_id >= shape_.vocabulary) {
     throw InputError(fmt::format("the sequences hold ids {} to {}; the model knows ids 0 to {}",
                                  batch.smallest_id, batch.largest_id, shape_.vocabulary - 1),
                      {.remedy = "use the tokenizer of this model"});
   }
-  if (batch.longest_sequence > shape_.max_positions) {
+}
+
+void CausalLm::check_length(std::int64_t longest_sequence) const {
+  if (longest_sequence > shape_.max_positions) {
     throw InputError(
         fmt::format("a sequence of {} tokens; the model has {} positions (max_position_embeddings)",
-                    batch.longest_sequence, shape_.max_positions),
+                    longest_sequence, shape_.max_positions),
         {.remedy = "shorten the prompt or lower the number of tokens"});
   }
 }
 
-void CausalLm::run_layer(std::size_t index, ResidualStream& x, const PackedBatch& batch,
-                         AttentionKept* kept) const {
+double CausalLm::attention_scale() const {
+  return 1.0 / std::sqrt(static_cast<double>(shape_.head_dim));
+}
+
+void CausalLm::run_layer(std::size_t index, ResidualStream& x, const Tokens& tokens,
+                         const Attend& attend) const {
   const LayerShape& layer = shape_.layers[index];
-  const double scale = 1.0 / std::sqrt(static_cast<double>(shape_.head_dim));
-  const Attend attend = [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-    return attention(q, k, v, batch.layout, layer.window, scale, kept);
-  };
-  const RopeTable rope = rope_table(layer.rope, batch.longest_sequence);
-  const LayerInputs inputs{shape_, layer, rope, batch.positions, attend};
+  const RopeTable rope = rope_table(layer.rope, tokens.longest_sequence);
+  const LayerInputs inputs{shape_, layer, rope, tokens.positions, attend, tokens.cache};
   switch (shape_.architecture) {
     case Architecture::kQwen3:
       return qwen3_layer(x, layers_[index], inputs);
@@ -124,13 +132,23 @@ void CausalLm::run_layer(std::size_t index, ResidualStream& x, const PackedBatch
   fail_check(__FILE__, __LINE__, "an architecture without a layer");
 }
 
+void CausalLm::run_packed(std::size_t index, ResidualStream& x, const PackedBatch& batch,
+                          AttentionKept* kept) const {
+  run_layer(index, x, {batch.positions, batch.longest_sequence},
+            [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+              return attention(q, k, v, batch.layout, shape_.layers[index].window,
+                               attention_scale(), kept);
+            });
+}
+
 at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) const {
-  check_batch(batch);
+  check_ids(batch);
+  check_length(batch.longest_sequence);
   at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
   if (!checkpoint || !at::GradMode::is_enabled()) {
     ResidualStream stream(std::move(x), /*own=*/true);
     for (std::size_t i = 0; i < layers_.size(); ++i)
-      run_layer(i, stream, batch, nullptr);
+      run_packed(i, stream, batch, nullptr);
     return stream.normed(final_norm_, shape_.norm_eps);
   }
   // One copy of the batch lives on until the backward pass, for all layers.
@@ -139,12 +157,45 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) co
     const auto layer = [this, i, kept,
                         attended = std::make_shared<AttentionKept>()](const at::Tensor& input) {
       ResidualStream stream(input, /*own=*/false);
-      run_layer(i, stream, *kept, attended.get());
+      run_packed(i, stream, *kept, attended.get());
       return stream.value();
     };
     x = checkpointed(layer, x);
   }
   return rms_norm(x, final_norm_, shape_.norm_eps);
+}
+
+at::Tensor CausalLm::extend(const CacheExtension& tokens, const KvView& cache) const {
+  const at::NoGradGuard no_grad;
+  check_length(tokens.longest_sequence);
+  ANTISD_CHECK_EQ(cache.size(), layers_.size());
+  ResidualStream x(at::embedding(embedding_, tokens.ids), /*own=*/true);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const CacheTarget target{cache[i], tokens.slots};
+    const std::vector<std::int64_t> rows = {-1, shape_.kv_heads, shape_.head_dim};
+    run_layer(i, x, {tokens.positions, tokens.longest_sequence, &target},
+              [&](const at::Tensor& q, const at::Tensor&, const at::Tensor&) {
+                return attention(q, cache[i].keys.view(rows), cache[i].values.view(rows),
+                                 tokens.layout, shape_.layers[i].window, attention_scale());
+              });
+  }
+  return x.normed(final_norm_, shape_.norm_eps);
+}
+
+at::Tensor CausalLm::decode(const DecodeStep& step, const KvView& cache) const {
+  const at::NoGradGuard no_grad;
+  check_length(step.longest_sequence);
+  ANTISD_CHECK_EQ(cache.size(), layers_.size());
+  ResidualStream x(at::embedding(embedding_, step.ids), /*own=*/true);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const CacheTarget target{cache[i], step.slots};
+    run_layer(i, x, {step.positions, step.longest_sequence, &target},
+              [&](const at::Tensor& q, const at::Tensor&, const at::Tensor&) {
+                return decode_attention(q, cache[i], step.table, shape_.layers[i].window,
+                                        attention_scale());
+              });
+  }
+  return x.normed(final_norm_, shape_.norm_eps);
 }
 
 }  // namespace antisd

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "model/kv_view.h"
 #include "model/layer.h"
 #include "model/packed_batch.h"
 
@@ -40,6 +41,21 @@ class CausalLm {
   // outside the vocabulary or sequences that are too long.
   at::Tensor hidden_states(const PackedBatch& batch, bool checkpoint = false) const;
 
+  // The same for tokens that follow others in a cache: their keys and values are stored there, then
+  // attention reads the cache. No gradients. ids are checked by the caller.
+  at::Tensor extend(const CacheExtension& tokens, const KvView& cache) const;
+  at::Tensor decode(const DecodeStep& step, const KvView& cache) const;
+
+  // Makes the rotary tables of positions [0, positions) now, so that no later pass up to there
+  // moves them: a captured graph keeps their addresses.
+  void reserve_positions(std::int64_t positions) const;
+  RopeTable rope(std::size_t layer, std::int64_t positions) const {
+    return rope_table(shape_.layers[layer].rope, positions);
+  }
+
+  const at::Tensor& embedding() const { return embedding_; }
+  const at::Tensor& final_norm() const { return final_norm_; }
+  const std::vector<LayerWeights>& layers() const { return layers_; }
   // [vocabulary, hidden]; the embedding itself where the head is tied.
   const at::Tensor& head() const { return head_.defined() ? head_ : embedding_; }
 
@@ -50,10 +66,20 @@ class CausalLm {
  private:
   at::Tensor add_parameter(std::string name, std::vector<std::int64_t> sizes);
   void add_layer(const LayerShape& layer, const std::string& prefix);
-  void run_layer(std::size_t index, ResidualStream& x, const PackedBatch& batch,
-                 AttentionKept* kept) const;
+  // What the layers need to know of the tokens that run through them.
+  struct Tokens {
+    const at::Tensor& positions;
+    std::int64_t longest_sequence;
+    const CacheTarget* cache = nullptr;
+  };
+  void run_layer(std::size_t index, ResidualStream& x, const Tokens& tokens,
+                 const Attend& attend) const;
+  void run_packed(std::size_t index, ResidualStream& x, const PackedBatch& batch,
+                  AttentionKept* kept) const;
   RopeTable rope_table(const RopeSettings& settings, std::int64_t positions) const;
-  void check_batch(const PackedBatch& batch) const;
+  void check_ids(const PackedBatch& batch) const;
+  void check_length(std::int64_t longest_sequence) const;
+  double attention_scale() const;
 
   ModelShape shape_;
   at::Device device_;

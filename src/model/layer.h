@@ -22,7 +22,7 @@ struct LayerWeights {
 };
 
 // Attention proper: queries, keys and values of the new tokens -> their mixtures. Scoring reads the
-// packed batch, sampling its cache of keys and values.
+// packed batch; sampling its cache, where keys and values then are already.
 using Attend =
     std::function<at::Tensor(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v)>;
 
@@ -32,6 +32,7 @@ struct LayerInputs {
   const RopeTable& rope;
   const at::Tensor& positions;  // int32 [tokens]
   const Attend& attend;
+  const CacheTarget* cache;  // where keys and values go when sampling, or null
 };
 
 // x: [tokens, hidden]. What they yield still has to go through its last matrix.

@@ -226,4 +226,27 @@ std::array<at::Tensor, 3> attention_inputs(const at::Tensor& qkv, const Attentio
   return {parts[0], parts[1], parts[2]};
 }
 
+at::Tensor attention_inputs_to_cache(const at::Tensor& qkv, const AttentionShape& shape,
+                                     QkNorm norm, const at::Tensor& q_norm,
+                                     const at::Tensor& k_norm, double eps, const RopeTable& rope,
+                                     const at::Tensor& positions, const CacheTarget& cache) {
+#ifdef ANTISD_CUDA
+  if (is_fused(qkv, norm, shape.head_dim)) {
+    at::Tensor q = at::empty({qkv.size(0), shape.heads, shape.head_dim}, qkv.options());
+    launch_attention_inputs(element_type(qkv),
+                            {qkv.size(0), static_cast<int>(shape.heads),
+                             static_cast<int>(shape.kv_heads), static_cast<int>(shape.head_dim)},
+                            qkv.const_data_ptr(), data_or_null(q_norm), data_or_null(k_norm), eps,
+                            rope.cosine.const_data_ptr<float>(), rope.sine.const_data_ptr<float>(),
+                            positions.const_data_ptr<std::int32_t>(), q.mutable_data_ptr(),
+                            cache.kv.keys.mutable_data_ptr(), cache.kv.values.mutable_data_ptr(),
+                            cache.slots.const_data_ptr<std::int64_t>(), current_stream(qkv));
+    return q;
+  }
+#endif
+  const auto [q, k, v] = attention_inputs(qkv, shape, norm, q_norm, k_norm, eps, rope, positions);
+  store_kv(k, v, cache.slots, cache.kv);
+  return q;
+}
+
 }  // namespace antisd

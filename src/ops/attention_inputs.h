@@ -8,6 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "ops/paged_attention.h"
+
 namespace antisd {
 
 struct RopeTable {
@@ -33,5 +35,17 @@ std::array<at::Tensor, 3> attention_inputs(const at::Tensor& qkv, const Attentio
                                            QkNorm norm, const at::Tensor& q_norm,
                                            const at::Tensor& k_norm, double eps,
                                            const RopeTable& rope, const at::Tensor& positions);
+
+// Where the keys and values of new tokens go when sampling; see store_kv().
+struct CacheTarget {
+  const PagedKv& kv;
+  const at::Tensor& slots;
+};
+
+// The same, but keys and values go to the cache; returns q. No gradients.
+at::Tensor attention_inputs_to_cache(const at::Tensor& qkv, const AttentionShape& shape,
+                                     QkNorm norm, const at::Tensor& q_norm,
+                                     const at::Tensor& k_norm, double eps, const RopeTable& rope,
+                                     const at::Tensor& positions, const CacheTarget& cache);
 
 }  // namespace antisd

@@ -1,5 +1,9 @@
 #include "ops/device.h"
 
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
@@ -32,6 +36,35 @@ TensorLibraryInfo describe_tensor_library() {
   }
 #endif
   return info;
+}
+
+namespace {
+
+// The kernel's estimate of what can be had without swapping, bounded by a cgroup's limit.
+std::int64_t available_on_host() {
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string line; std::getline(meminfo, line);) {
+    if (line.starts_with("MemAvailable:"))
+      bytes = std::strtoll(line.c_str() + 13, nullptr, 10) * 1024;
+  }
+  std::int64_t limit = 0, used = 0;
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit &&
+      std::ifstream("/sys/fs/cgroup/memory.current") >> used)
+    bytes = std::min(bytes, std::max<std::int64_t>(0, limit - used));
+  return bytes == std::numeric_limits<std::int64_t>::max() ? std::int64_t{1} << 30 : bytes;
+}
+
+}  // namespace
+
+std::int64_t available_memory(c10::Device device) {
+#ifdef ANTISD_CUDA
+  if (device.is_cuda()) {
+    std::size_t free = 0, total = 0;
+    return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<std::int64_t>(free) : 0;
+  }
+#endif
+  return device.is_cpu() ? available_on_host() : 0;
 }
 
 }  // namespace antisd

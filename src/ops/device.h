@@ -1,8 +1,11 @@
 // Which devices this build can compute on, for `doctor` and for --device.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include <c10/core/Device.h>
 
 namespace antisd {
 
@@ -20,5 +23,8 @@ struct TensorLibraryInfo {
 };
 
 TensorLibraryInfo describe_tensor_library();
+
+// Bytes that an allocation on the device could have now.
+std::int64_t available_memory(c10::Device device);
 
 }  // namespace antisd

@@ -1,0 +1,25 @@
+// One token of each of a few sequences through all layers, on the calling thread, in fp32 on a CPU:
+// the maths of layer.h for the case where every operation is small. Rows do not depend on each
+// other, so threads take blocks of rows and need not meet between layers.
+#pragma once
+
+#include <cstdint>
+
+#include "model/causal_lm.h"
+
+namespace antisd {
+
+struct DecodeRows {
+  std::int64_t rows = 0;
+  const std::int32_t* ids = nullptr;
+  const std::int32_t* positions = nullptr;
+  const std::int64_t* slots = nullptr;  // see store_kv()
+  const std::int32_t* pages = nullptr;  // [rows, most_pages]
+  std::int64_t most_pages = 0;
+};
+
+// states: [rows, hidden], after the last norm. Positions must be reserved in the model before
+// several threads call this. Not for sparse layers.
+void decode_block(const CausalLm& model, const KvView& cache, const DecodeRows& in, float* states);
+
+}  // namespace antisd

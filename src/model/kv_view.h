@@ -1,0 +1,34 @@
+// The model's side of a cache of keys and values: what a pass over new tokens needs to know of the
+// pages that someone else owns (rollout/kv_pool.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/attention.h"
+#include "ops/paged_attention.h"
+
+namespace antisd {
+
+using KvView = std::vector<PagedKv>;  // one a layer
+
+// New tokens of one or several sequences, any number of each, whose earlier tokens are in the
+// cache.
+struct CacheExtension {
+  at::Tensor ids;          // int64 [tokens]
+  at::Tensor positions;    // int32 [tokens]
+  at::Tensor slots;        // int64 [tokens]: where their keys and values go, see store_kv()
+  AttentionLayout layout;  // key_rows are slots, the new tokens' own included
+  std::int64_t longest_sequence = 0;
+};
+
+// One new token of each sequence.
+struct DecodeStep {
+  at::Tensor ids;        // int64 [n]
+  at::Tensor positions;  // int32 [n]
+  at::Tensor slots;      // int64 [n]
+  PageTable table;       // lengths = positions + 1
+  std::int64_t longest_sequence = 0;
+};
+
+}  // namespace antisd

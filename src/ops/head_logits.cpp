@@ -1,0 +1,10 @@
+#include "ops/head_logits.h"
+
+namespace antisd {
+
+at::Tensor head_logits(const at::Tensor& hidden, const at::Tensor& head) {
+  if (hidden.scalar_type() == at::kFloat) return at::mm(hidden, head.t());
+  return at::mm(hidden, head.t(), at::kFloat);
+}
+
+}  // namespace antisd
