@@ -44,7 +44,7 @@ class Stopwatch {
 class Generation {
  public:
   Generation(const CausalLm& model, std::span<const RolloutRequest> requests,
-             const RolloutOptions& options, const std::function<void(RolloutGroup&)>& on_group,
+             const RolloutOptions& options, const std::function<void(SampleGroup&)>& on_group,
              KvPool& pool, Decoder& decoder, SchedulerLimits limits, std::vector<GroupShape> shapes)
       : model_(model),
         requests_(requests),
@@ -62,7 +62,7 @@ class Generation {
     }
   }
 
-  RolloutBatch run() {
+  SampleBatch run() {
     Stopwatch whole;
     while (!scheduler_.done()) {
       if (options_.interrupted != nullptr && *options_.interrupted) break;
@@ -76,7 +76,7 @@ class Generation {
     stats_.preemptions = scheduler_.preemptions();
     stats_.kv_pages = pool_.pages();
     if (stats_.steps > 0) stats_.slot_occupancy = rows_sum_ / double(stats_.steps) / most_rows_;
-    RolloutBatch batch{.stats = stats_, .interrupted = !scheduler_.done()};
+    SampleBatch batch{.stats = stats_, .interrupted = !scheduler_.done()};
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (unfinished_[g] == 0) batch.groups.push_back(std::move(groups_[g]));
     return batch;
@@ -208,12 +208,12 @@ class Generation {
   const CausalLm& model_;
   std::span<const RolloutRequest> requests_;
   const RolloutOptions& options_;
-  const std::function<void(RolloutGroup&)>& on_group_;
+  const std::function<void(SampleGroup&)>& on_group_;
   KvPool& pool_;
   Decoder& decoder_;
   Scheduler scheduler_;
   int most_rows_;
-  std::vector<RolloutGroup> groups_;
+  std::vector<SampleGroup> groups_;
   std::vector<int> unfinished_;  // samples by group
   int finished_ = 0;
   double rows_sum_ = 0, seconds_ = 0;
@@ -303,10 +303,9 @@ void RolloutEngine::prepare_decoder(const CausalLm& model, const DecoderSettings
   decoded_ = &model;
 }
 
-RolloutBatch RolloutEngine::generate(const CausalLm& model,
-                                     std::span<const RolloutRequest> requests,
-                                     const RolloutOptions& options,
-                                     const std::function<void(RolloutGroup&)>& on_group) {
+SampleBatch RolloutEngine::generate(const CausalLm& model, std::span<const RolloutRequest> requests,
+                                    const RolloutOptions& options,
+                                    const std::function<void(SampleGroup&)>& on_group) {
   if (requests.empty()) throw InputError("there are no prompts", {.remedy = "give at least one"});
   check_sampling(options.sampling);
   std::vector<GroupShape> groups;

@@ -1,9 +1,9 @@
 // Group sampling with the trainer's own weights: no copy, no second implementation of the model.
 //
 //   RolloutEngine engine;
-//   const RolloutBatch batch = engine.generate(model, {{prompt_ids, /*samples=*/8}, ...},
+//   const SampleBatch batch = engine.generate(model, {{prompt_ids, /*samples=*/8}, ...},
 //       {.max_new_tokens = 512, .stop_ids = {eos}, .seed = 7, .step = 3},
-//       [&](RolloutGroup& group) { grader.start(group); });      // as each group ends
+//       [&](SampleGroup& group) { grader.start(group); });      // as each group ends
 //   engine.release();                                            // memory for the update
 //
 // A sample depends on its prompt, the settings and (seed, step, prompt, sample) alone, up to the
@@ -37,7 +37,7 @@ struct RolloutSample {
   FinishReason finish = FinishReason::kLength;
 };
 
-struct RolloutGroup {
+struct SampleGroup {
   std::size_t request = 0;  // index of the request
   std::uint32_t prompt = 0;
   std::vector<RolloutSample> samples;
@@ -76,8 +76,8 @@ struct RolloutOptions {
   std::function<void(std::size_t request, int sample, std::int32_t id)> on_token;
 };
 
-struct RolloutBatch {
-  std::vector<RolloutGroup> groups;  // in the order of the requests; unfinished ones are left out
+struct SampleBatch {
+  std::vector<SampleGroup> groups;  // in the order of the requests; unfinished ones are left out
   RolloutStats stats;
   bool interrupted = false;
 };
@@ -99,9 +99,9 @@ class RolloutEngine {
   // vocabulary, no prompts, no samples, impossible settings, a cache too small for one sequence);
   // RunError where the model computes no numbers. `on_group` is called in this thread as soon as
   // a group's last sample has ended, while others still decode.
-  RolloutBatch generate(const CausalLm& model, std::span<const RolloutRequest> requests,
-                        const RolloutOptions& options,
-                        const std::function<void(RolloutGroup&)>& on_group = {});
+  SampleBatch generate(const CausalLm& model, std::span<const RolloutRequest> requests,
+                       const RolloutOptions& options,
+                       const std::function<void(SampleGroup&)>& on_group = {});
 
   // Gives the cache's memory back until the next generate().
   void release();

@@ -52,9 +52,9 @@ std::vector<RolloutRequest> requests_of(int sequences) {
   return requests;
 }
 
-std::vector<std::vector<std::vector<std::int32_t>>> ids_of(const RolloutBatch& batch) {
+std::vector<std::vector<std::vector<std::int32_t>>> ids_of(const SampleBatch& batch) {
   std::vector<std::vector<std::vector<std::int32_t>>> ids;
-  for (const RolloutGroup& group : batch.groups) {
+  for (const SampleGroup& group : batch.groups) {
     ids.emplace_back();
     for (const RolloutSample& sample : group.samples)
       ids.back().push_back(sample.ids);
@@ -64,7 +64,7 @@ std::vector<std::vector<std::vector<std::int32_t>>> ids_of(const RolloutBatch& b
 
 // Every token must be the likeliest after the ones before it, recomputed without a cache.
 void expect_greedy(const CausalLm& model, const std::vector<RolloutRequest>& requests,
-                   const RolloutBatch& batch) {
+                   const SampleBatch& batch) {
   const at::NoGradGuard no_grad;
   ASSERT_EQ(batch.groups.size(), requests.size());
   for (std::size_t r = 0; r < requests.size(); ++r) {
@@ -140,7 +140,7 @@ TEST_P(Engine, GreedyEqualsRecomputingFromScratch) {
     const std::vector<RolloutRequest> requests = requests_of(sequences);
     const RolloutOptions options{.sampling = {.temperature = 0},
                                  .max_new_tokens = sequences == 200 ? 30 : 70};
-    const RolloutBatch batch =
+    const SampleBatch batch =
         RolloutEngine({.prefill_chunk_tokens = 100}).generate(model, requests, options);
     expect_greedy(model, requests, batch);
     EXPECT_EQ(batch.stats.preemptions, 0);
@@ -160,7 +160,7 @@ TEST_P(Engine, ASmallPoolChangesNothing) {
   std::vector<RolloutRequest> requests;
   for (int i = 0; i < 30; ++i)
     requests.push_back({prompt_of(i + 1, 1 + i), 2, static_cast<std::uint32_t>(i)});
-  const RolloutBatch batch =
+  const SampleBatch batch =
       RolloutEngine({.max_sequences = 60,
                      .prefill_chunk_tokens = 64,
                      .kv_bytes = 110 * KvPool::page_bytes(model)})
@@ -191,7 +191,7 @@ TEST(RolloutEngine, ASampleDoesNotDependOnItsCompany) {
   for (const auto make : {&make_decoder, &make_delayed, &make_tensor_decoder}) {
     EngineOptions small{.max_sequences = 40, .prefill_chunk_tokens = 40, .kv_bytes = 30 * page};
     small.decoder = make;
-    const RolloutBatch batch = RolloutEngine(small).generate(model, requests, options);
+    const SampleBatch batch = RolloutEngine(small).generate(model, requests, options);
     EXPECT_EQ(ids_of(batch), ids);
     EXPECT_GT(batch.stats.preemptions, 2);
     EXPECT_EQ(batch.stats.surplus_tokens > 0, make == &make_delayed);
@@ -212,7 +212,7 @@ TEST(RolloutEngine, ASampleDoesNotDependOnItsCompany) {
 TEST(RolloutEngine, LogProbabilitiesAreThoseOfScore) {
   const CausalLm model = fixture_model("olmo3_yarn", 4);
   const std::vector<RolloutRequest> requests = requests_of(30);
-  const RolloutBatch batch = RolloutEngine().generate(
+  const SampleBatch batch = RolloutEngine().generate(
       model, requests, {.sampling = {.temperature = 0.7}, .max_new_tokens = 50, .seed = 2});
   for (std::size_t r = 0; r < requests.size(); ++r) {
     for (const RolloutSample& sample : batch.groups[r].samples) {
@@ -230,7 +230,7 @@ TEST(RolloutEngine, LogProbabilitiesAreThoseOfScore) {
 TEST(RolloutEngine, SampledTokensFollowTheModel) {
   const CausalLm model = fixture_model("llama_mha_tied", 6);
   const RolloutRequest request{prompt_of(3, 20), 4000, 1};
-  const RolloutBatch batch =
+  const SampleBatch batch =
       RolloutEngine().generate(model, {&request, 1}, {.max_new_tokens = 1, .seed = 4});
   EXPECT_EQ(batch.stats.prefill_tokens, 19);
   const at::NoGradGuard no_grad;
@@ -253,18 +253,18 @@ TEST(RolloutEngine, GroupsComeOutAsTheyEndAndInOrderAtLast) {
   std::vector<RolloutRequest> requests = requests_of(30);
   std::vector<std::size_t> order;
   const RolloutOptions options{.max_new_tokens = 200, .stop_ids = {3, 5}, .seed = 1};
-  const RolloutBatch batch = RolloutEngine({.max_sequences = 8})
-                                 .generate(model, requests, options, [&](RolloutGroup& group) {
-                                   order.push_back(group.request);
-                                   for (const RolloutSample& sample : group.samples) {
-                                     const bool stopped =
-                                         sample.ids.back() == 3 || sample.ids.back() == 5;
-                                     EXPECT_EQ(sample.finish == FinishReason::kStop, stopped);
-                                     EXPECT_TRUE(stopped || sample.ids.size() == 200);
-                                     for (std::size_t i = 0; i + 1 < sample.ids.size(); ++i)
-                                       EXPECT_TRUE(sample.ids[i] != 3 && sample.ids[i] != 5);
-                                   }
-                                 });
+  const SampleBatch batch = RolloutEngine({.max_sequences = 8})
+                                .generate(model, requests, options, [&](SampleGroup& group) {
+                                  order.push_back(group.request);
+                                  for (const RolloutSample& sample : group.samples) {
+                                    const bool stopped =
+                                        sample.ids.back() == 3 || sample.ids.back() == 5;
+                                    EXPECT_EQ(sample.finish == FinishReason::kStop, stopped);
+                                    EXPECT_TRUE(stopped || sample.ids.size() == 200);
+                                    for (std::size_t i = 0; i + 1 < sample.ids.size(); ++i)
+                                      EXPECT_TRUE(sample.ids[i] != 3 && sample.ids[i] != 5);
+                                  }
+                                });
   EXPECT_EQ(order.size(), requests.size());
   EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
   std::int64_t tokens = 0, prompts = 0;
@@ -282,11 +282,11 @@ TEST(RolloutEngine, StopsWhereItIsToldTo) {
   const CausalLm model = fixture_model();
   const std::vector<RolloutRequest> requests = requests_of(6);
   RolloutEngine engine;
-  const RolloutBatch by_callback = engine.generate(
+  const SampleBatch by_callback = engine.generate(
       model, requests, {.max_new_tokens = 20, .stops = [](std::span<const std::int32_t> ids) {
                           return ids.size() == 4;
                         }});
-  for (const RolloutGroup& group : by_callback.groups)
+  for (const SampleGroup& group : by_callback.groups)
     for (const RolloutSample& sample : group.samples) {
       EXPECT_EQ(sample.ids.size(), 4u);
       EXPECT_EQ(sample.finish, FinishReason::kStop);
@@ -294,8 +294,8 @@ TEST(RolloutEngine, StopsWhereItIsToldTo) {
   // A flag raised in the middle: what has ended is there, the engine works afterwards.
   std::atomic<bool> flag = false;
   RolloutOptions options{.max_new_tokens = 200, .stop_ids = {3}, .interrupted = &flag};
-  const RolloutBatch stopped =
-      engine.generate(model, requests, options, [&](RolloutGroup&) { flag = true; });
+  const SampleBatch stopped =
+      engine.generate(model, requests, options, [&](SampleGroup&) { flag = true; });
   EXPECT_TRUE(stopped.interrupted);
   EXPECT_GE(stopped.groups.size(), 1u);
   EXPECT_LT(stopped.groups.size(), requests.size());
