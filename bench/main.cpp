@@ -15,6 +15,7 @@
 #ifdef ANTISD_TORCH
 #include "bench/experts.h"
 #include "bench/precision.h"
+#include "bench/rollout.h"
 #include "bench/score.h"
 #include "bench/update.h"
 #endif
@@ -35,6 +36,8 @@ constexpr Benchmark kBenchmarks[] = {
     {"grade_code", "programs a second in the sandbox", antisd::bench::run_grade_code},
 #ifdef ANTISD_TORCH
     {"experts", "a sparse layer against a dense one of equal FLOPs", antisd::bench::run_experts},
+    {"rollout", "tokens a second of sampling with a named shape, beside the bandwidth floor",
+     antisd::bench::run_rollout},
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
     {"score", "score() of a named shape, token_scores alone, shared prefixes: time and memory",
      antisd::bench::run_score},
