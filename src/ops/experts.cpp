@@ -1,8 +1,13 @@
 #include "ops/experts.h"
 
 #include "core/check.h"
+#include "ops/backend.h"
 #include "ops/expert_rows.h"
 #include "ops/swiglu.h"
+
+#ifdef ANTISD_CUDA
+#include "ops/kernels/top_experts.h"
+#endif
 
 namespace antisd {
 namespace {
@@ -22,6 +27,22 @@ at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Te
   return parts.empty() ? at::zeros({0, w.size(1)}, x.options()) : at::cat(parts);
 }
 
+// Ids of the k largest of each row, largest first.
+at::Tensor top_experts(const at::Tensor& probabilities, std::int64_t k) {
+#ifdef ANTISD_CUDA
+  constexpr std::int64_t kMostExperts = 1024;
+  if (probabilities.is_cuda() && probabilities.size(1) <= kMostExperts) {
+    at::Tensor ids =
+        at::empty({probabilities.size(0), k}, probabilities.options().dtype(at::kLong));
+    launch_top_experts(probabilities.const_data_ptr<float>(), probabilities.size(0),
+                       static_cast<int>(probabilities.size(1)), static_cast<int>(k),
+                       ids.mutable_data_ptr<std::int64_t>(), current_stream(probabilities));
+    return ids;
+  }
+#endif
+  return std::get<1>(probabilities.topk(k, -1));
+}
+
 }  // namespace
 
 at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
@@ -29,7 +50,8 @@ at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
   const std::int64_t tokens = x.size(0), k = experts_per_token;
   ANTISD_CHECK_LE(k, weights.router.size(0));
   const at::Tensor probabilities = at::linear(x, weights.router).softmax(-1, at::kFloat);
-  auto [chosen, expert] = probabilities.topk(k, -1);  // [tokens, k]
+  const at::Tensor expert = top_experts(probabilities.detach(), k);  // [tokens, k]
+  at::Tensor chosen = probabilities.gather(-1, expert);
   if (normalise) chosen = chosen / chosen.sum(-1, /*keepdim=*/true);
 
   // (token, choice) pairs sorted by expert; stable, so that an expert sees its tokens in order. The

@@ -1,6 +1,9 @@
-// Attention of one new token a sequence, bound by reading keys and values once. A block of four
-// warps takes a chunk of one sequence's keys for one key head and its group of query heads; each
-// warp takes every fourth tile of 16 keys. Products run on tensor cores with keys (then values) as
+// Attention of one new token a sequence, bound by reading keys and values once. The tiles of 16
+// keys of all sequences and key heads lie on one line, which is cut into as many equal pieces as
+// blocks run at a time: all end together, however lengths differ. A block of four warps walks its
+// piece, one sequence and key head (with its group of query heads) after the other; each warp takes
+// every fourth tile. What lies in the pieces of several blocks is put together by the last of them.
+// Products run on tensor cores with keys (then values) as
 // the 16-row operand and the query heads as its 8 columns:
 //
 //   scores[key, head]  = sum over dim of  K[key, dim] q[dim, head]
@@ -24,8 +27,6 @@ constexpr int kWarps = 4, kThreads = kWarps * kWarp;
 constexpr int kTile = 16;        // keys of a tensor operation
 constexpr int kColumns = 8;      // query heads of a tensor operation
 constexpr int kSlots = 132 * 3;  // blocks resident at a time on an H200
-constexpr int kShortestChunk = 256;
-constexpr int kItemsPerSlot = 8;  // so that the last items end at about the same time
 
 struct Arguments {
   DecodeAttentionShape shape;
@@ -33,7 +34,7 @@ struct Arguments {
   const std::int32_t *pages, *lengths;
   float scale_log2;  // scores go through exp2
   bf16* out;
-  float* partials;  // per (item, query head): head_dim sums, then maximum and sum of weights
+  float* partials;  // two for each block: head_dim sums, maximum and sum of weights a query head
   std::int32_t* counters;
 };
 
@@ -87,60 +88,67 @@ __device__ __forceinline__ int first_key(int length, int window) {
   return window > 0 && length > window ? (length - window) / kTile * kTile : 0;
 }
 
-// How the sequences are cut into items of at most `chunk` keys. ends[i]: items of sequences 0..i.
-struct Plan {
-  int chunk, items;
+// The line of tiles. A sequence has `tiles` of them for each of its units (a key head with at most
+// kColumns of its query heads); ends[i]: tiles of sequences 0..i times units.
+struct Line {
+  const int* ends;
+  int sequences, blocks;
+  std::int64_t length;
+
+  __device__ std::int64_t begin_of_block(int block) const { return length * block / blocks; }
+  __device__ int block_of(std::int64_t place) const {
+    int block = static_cast<int>(place * blocks / length);
+    while (begin_of_block(block + 1) <= place)
+      ++block;
+    while (begin_of_block(block) > place)
+      --block;
+    return block;
+  }
+  __device__ int sequence_of(std::int64_t place) const {
+    int low = 0, high = sequences - 1;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (ends[middle] > place) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
 };
 
-__device__ Plan make_plan(const Arguments& a, int* ends, int* scratch) {
+__device__ __forceinline__ int tiles_of(int length, int window) {
+  return (length - first_key(length, window) + kTile - 1) / kTile;
+}
+
+// Fills `ends`; `scratch` has a word for each warp.
+__device__ Line make_line(const Arguments& a, int units, int* ends, int* scratch) {
   const int n = a.shape.sequences, per_thread = (n + kThreads - 1) / kThreads;
   const int begin = threadIdx.x * per_thread, end = min(n, begin + per_thread);
-  const auto keys_of = [&](int i) {
-    const int length = a.lengths[i];
-    return length - first_key(length, a.shape.window);
-  };
-  float keys =
-      0;  // exact: far below 2^24 per thread's share, and only the size of a chunk hangs on it
-  for (int i = begin; i < end; ++i)
-    keys += static_cast<float>(keys_of(i));
-  const float total = block_sum(keys, reinterpret_cast<float*>(scratch));
-  const float share = total * a.shape.kv_heads / (kSlots * kItemsPerSlot);
-  const int chunk = max(kShortestChunk, (static_cast<int>(share) + 63) / 64 * 64);
-  int items = 0;
+  int tiles = 0;
   for (int i = begin; i < end; ++i) {
-    items += (keys_of(i) + chunk - 1) / chunk;
-    ends[i] = items;  // within this thread's run
+    tiles += tiles_of(a.lengths[i], a.shape.window) * units;
+    ends[i] = tiles;  // within this thread's run
   }
   // Runs before this one: scan over threads.
-  int before = items;
+  int before = tiles;
 #pragma unroll
   for (int offset = 1; offset < kWarp; offset *= 2) {
     const int other = __shfl_up_sync(kAllLanes, before, offset);
     if (threadIdx.x % kWarp >= offset) before += other;
   }
-  __syncthreads();  // `scratch` was read by block_sum
   if (threadIdx.x % kWarp == kWarp - 1) scratch[threadIdx.x / kWarp] = before;
   __syncthreads();
   for (int warp = 0; warp < static_cast<int>(threadIdx.x) / kWarp; ++warp)
     before += scratch[warp];
-  before -= items;
+  before -= tiles;
   for (int i = begin; i < end; ++i)
     ends[i] += before;
   __syncthreads();
-  return {chunk, ends[n - 1]};
-}
-
-__device__ __forceinline__ int sequence_of(int item, const int* ends, int n) {
-  int low = 0, high = n - 1;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (ends[middle] > item) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
+  // No piece is empty, so that the parts of a unit lie in neighbouring blocks.
+  const int blocks = max(1, min(static_cast<int>(gridDim.x), ends[n - 1]));
+  return {ends, n, blocks, ends[n - 1]};
 }
 
 // What one warp holds of its keys: the query heads' columns 2t and 2t + 1.
@@ -380,20 +388,30 @@ __device__ void finish_item(const Arguments& a, const Shared<D>& shared, int seq
   }
 }
 
-// The block that finishes a sequence's last chunk puts the chunks together, in their order.
+// The partial results of one sequence and unit: of the first block in its second place, of all
+// others in their first.
 template <int D>
-__device__ void merge_chunks(const Arguments& a, const float* partials, std::int64_t stride,
-                             int chunks, int sequence, int head, int heads) {
+__device__ float* partial_of(const Arguments& a, int block, bool first) {
+  return a.partials + (block * 2 + (first ? 1 : 0)) * kColumns * kPartial<D>;
+}
+
+// The last block to finish puts all parts together, in their order.
+template <int D>
+__device__ void merge_parts(const Arguments& a, int first_block, int last_block, int sequence,
+                            int head, int heads) {
   for (int i = threadIdx.x; i < heads * D; i += kThreads) {
     const int column = i / D, dim = i % D;
-    const float* row = partials + column * kPartial<D>;
+    const auto part = [&](int block) {
+      return partial_of<D>(a, block, block == first_block) + column * kPartial<D>;
+    };
     float maximum = -INFINITY, sum = 0, out = 0;
-    for (int c = 0; c < chunks; ++c)
-      maximum = fmaxf(maximum, __ldcg(row + c * stride + D));
-    for (int c = 0; c < chunks; ++c) {
-      const float weight = exp2_fast(__ldcg(row + c * stride + D) - maximum);
-      sum += weight * __ldcg(row + c * stride + D + 1);
-      out += weight * __ldcg(row + c * stride + dim);
+    for (int block = first_block; block <= last_block; ++block)
+      maximum = fmaxf(maximum, __ldcg(part(block) + D));
+    for (int block = first_block; block <= last_block; ++block) {
+      const float* row = part(block);
+      const float weight = exp2_fast(__ldcg(row + D) - maximum);
+      sum += weight * __ldcg(row + D + 1);
+      out += weight * __ldcg(row + dim);
     }
     a.out[(std::int64_t{sequence} * a.shape.heads + head + column) * D + dim] =
         __float2bfloat16_rn(out / sum);
@@ -404,21 +422,28 @@ template <int D>
 __global__ void __launch_bounds__(kThreads, 3) decode_attention_kernel(Arguments a) {
   __shared__ Shared<D> shared;
   extern __shared__ int ends[];
-  const Plan plan = make_plan(a, ends, shared.scratch);
   const int ratio = a.shape.heads / a.shape.kv_heads;    // query heads of a key head
   const int groups = (ratio + kColumns - 1) / kColumns;  // of at most kColumns of them
-  const int units = a.shape.kv_heads * groups;           // items of one chunk of keys
-  for (int work = blockIdx.x; work < plan.items * units; work += gridDim.x) {
-    const int item = work / units, unit = work % units;
+  const int units = a.shape.kv_heads * groups;
+  const Line line = make_line(a, units, ends, shared.scratch);
+  const int block = blockIdx.x;
+  if (block >= line.blocks) return;
+  const std::int64_t piece_end = line.begin_of_block(block + 1);
+  for (std::int64_t place = line.begin_of_block(block); place < piece_end;) {
+    const int sequence = line.sequence_of(place);
+    const int length = a.lengths[sequence], tiles_here = tiles_of(length, a.shape.window);
+    const std::int64_t sequence_begin = sequence == 0 ? 0 : ends[sequence - 1];
+    const int unit = static_cast<int>(place - sequence_begin) / tiles_here;
+    const std::int64_t unit_begin = sequence_begin + std::int64_t{unit} * tiles_here,
+                       unit_end = unit_begin + tiles_here;
     const int kv_head = unit / groups, group = unit % groups;
-    const int sequence = sequence_of(item, ends, a.shape.sequences);
-    const int first_item = sequence == 0 ? 0 : ends[sequence - 1];
-    const int chunks = ends[sequence] - first_item, chunk = item - first_item;
-    const int length = a.lengths[sequence], begin = first_key(length, a.shape.window);
-    const int chunk_begin = begin + chunk * plan.chunk;
-    const Span span = {a.pages + std::int64_t{sequence} * a.shape.most_pages, chunk_begin,
-                       min(length, chunk_begin + plan.chunk),
+    const int first_tile = static_cast<int>(place - unit_begin);
+    const int last_tile = static_cast<int>(min(unit_end, piece_end) - unit_begin);
+    const int begin = first_key(length, a.shape.window);
+    const Span span = {a.pages + std::int64_t{sequence} * a.shape.most_pages,
+                       begin + first_tile * kTile, min(length, begin + last_tile * kTile),
                        a.shape.window > 0 ? length - a.shape.window : 0};
+    place = unit_begin + last_tile;
     const int heads = min(kColumns, ratio - group * kColumns);
     const int head = kv_head * ratio + group * kColumns;
 
@@ -437,21 +462,21 @@ __global__ void __launch_bounds__(kThreads, 3) decode_attention_kernel(Arguments
     run_tiles<D>(tiles, q, state);
     store_state(state, shared);
     __syncthreads();
-    const std::int64_t stride = std::int64_t{units} * kColumns * kPartial<D>;
-    float* partials = a.partials + first_item * stride + unit * kColumns * kPartial<D>;
-    finish_item(a, shared, sequence, head, heads, chunks == 1, partials + chunk * stride);
-    if (chunks > 1) {
+    const bool whole = last_tile - first_tile == tiles_here;
+    finish_item(a, shared, sequence, head, heads, whole, partial_of<D>(a, block, first_tile == 0));
+    if (!whole) {
       __threadfence();
       __syncthreads();
+      const int first_block = line.block_of(unit_begin), last_block = line.block_of(unit_end - 1);
       if (threadIdx.x == 0) {
         std::int32_t* counter = a.counters + sequence * units + unit;
-        shared.is_last = atomicAdd(counter, 1) == chunks - 1;
+        shared.is_last = atomicAdd(counter, 1) == last_block - first_block;
         if (shared.is_last) *counter = 0;
       }
       __syncthreads();
       if (shared.is_last) {
         __threadfence();
-        merge_chunks<D>(a, partials, stride, chunks, sequence, head, heads);
+        merge_parts<D>(a, first_block, last_block, sequence, head, heads);
       }
     }
     __syncthreads();  // before `shared` is written again
@@ -470,11 +495,7 @@ int units_of(const DecodeAttentionShape& shape) {
 }  // namespace
 
 DecodeWorkspace decode_attention_workspace(const DecodeAttentionShape& shape) {
-  const std::int64_t units = units_of(shape);
-  // A sequence has at most one chunk that is not full; full chunks are at least a share of all
-  // keys.
-  const std::int64_t items = shape.sequences + kSlots * kItemsPerSlot / shape.kv_heads + 1;
-  return {items * units * kColumns * (shape.head_dim + 2), shape.sequences * units};
+  return {2 * kSlots * kColumns * (shape.head_dim + 2), shape.sequences * units_of(shape)};
 }
 
 void launch_decode_attention(ElementType type, const DecodeAttentionShape& shape, const void* q,
