@@ -1,0 +1,121 @@
+// A task with a known answer: responses of one token, of which one is right. Every method that
+// should learn it does, through the same calls as the trainer's loop; so signs and scales are those
+// of a descent on the loss.
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "algo/gate_signal.h"
+#include "algo/sdpo.h"
+#include "algo/shaping.h"
+#include "algo/update_totals.h"
+#include "core/rng.h"
+
+namespace antisd {
+namespace {
+
+constexpr std::size_t kTokens = 5, kRight = 3, kGroup = 8;
+using Values = std::vector<double>;
+
+Values log_softmax(const Values& logits) {
+  double sum = 0;
+  for (const double z : logits)
+    sum += std::exp(z);
+  Values logp;
+  for (const double z : logits)
+    logp.push_back(z - std::log(sum));
+  return logp;
+}
+
+double entropy(const Values& logp) {
+  double sum = 0;
+  for (const double value : logp)
+    sum -= std::exp(value) * value;
+  return sum;
+}
+
+TokenScores score(const Values& logp, std::size_t token) {
+  return {.logp = {static_cast<float>(logp[token])},
+          .entropy = {static_cast<float>(entropy(logp))}};
+}
+
+// The same model, told which token is right.
+Values teacher_logp(Values logits) {
+  logits[kRight] += 1;
+  return log_softmax(logits);
+}
+
+RolloutBatch sample(const Values& logp, std::uint32_t step) {
+  const CounterRng rng(1, RandomStream::kSampling);
+  RolloutBatch batch;
+  RolloutGroup& group = batch.groups.emplace_back();
+  for (std::uint32_t i = 0; i < kGroup; ++i) {
+    double left = rng.uniform({.step = step, .sample = i});
+    std::size_t token = 0;
+    while (token + 1 < kTokens && (left -= std::exp(logp[token])) >= 0)
+      ++token;
+    Rollout rollout;
+    rollout.response_ids = {static_cast<TokenId>(token)};
+    rollout.grade.reward = token == kRight ? 1.0 : 0.0;
+    group.rollouts.push_back(std::move(rollout));
+  }
+  return batch;
+}
+
+// The probability of the right token after `steps` updates, from 0.2.
+double train(const std::string& name, std::uint32_t steps) {
+  RunConfig config;
+  config.options().assign("method.name=" + name);
+  config.resolve();
+  const Method method = resolve_method(config.method, config.loss);
+  EntropyGate gate(method.gate);
+  Values logits(kTokens, 0);
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    const Values logp = log_softmax(logits), told = teacher_logp(logits);
+    const RolloutBatch batch = sample(logp, step);  // y, R
+    std::vector<TokenScores> teacher, student;
+    for (std::size_t r = 0; r < batch.size(); ++r) {
+      teacher.push_back(score(told, batch[r].response_ids[0]));  // t, H_T
+      student.push_back(score(logp, batch[r].response_ids[0]));  // s, H_S
+    }
+    const GateReading g =
+        gate.observe(gate_statistic(method.gate, gate_values(method, teacher, student)));
+    const Shaping shaping = shape(method, group_advantages(batch), teacher, g);
+    for (std::size_t r = 0; r < batch.size(); ++r) {
+      Values by_logp(kTokens, 0);
+      if (method.distils) {
+        by_logp = sdpo_loss(logp, told, method.sdpo.alpha).gradient;
+        for (double& value : by_logp)
+          value /= kGroup;
+      } else {
+        by_logp[batch[r].response_ids[0]] =
+            token_losses(shaping, r, {.logp = student[r].logp}, count_loss_tokens(batch))
+                .gradient[0];
+      }
+      double sum = 0;
+      for (const double value : by_logp)
+        sum += value;
+      for (std::size_t v = 0; v < kTokens; ++v)
+        logits[v] -= .3 * (by_logp[v] - std::exp(logp[v]) * sum);
+    }
+  }
+  return std::exp(log_softmax(logits)[kRight]);
+}
+
+TEST(Bandit, EveryMethodThatShouldLearnsIt) {
+  for (const char* name :
+       {"grpo", "sd", "opd", "antisd", "antisd-reverse-kl", "antisd-no-gate", "antisd-close-0.90",
+        "antisd-multiplicative", "antisd-student-gate", "antisd-two-sided"})
+    EXPECT_GT(train(name, 300), .9) << name;
+  EXPECT_GT(train("sdpo", 1000), .9);  // a loss of few hundredths of a nat
+}
+
+// The term alone pushes towards what the context makes likely, or away from it.
+TEST(Bandit, AscentHoldsBackWhatDescentHurries) {
+  const double grpo = train("grpo", 25);
+  EXPECT_GT(train("sd", 25), grpo);
+  EXPECT_LT(train("antisd-no-gate", 25), grpo);
+}
+
+}  // namespace
+}  // namespace antisd
