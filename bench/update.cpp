@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -12,9 +13,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "bench/shapes.h"
-#include "model/weights.h"
-#include "ops/device.h"
 #include "ops/token_scores.h"
+#include "optim/adamw.h"
 
 namespace antisd::bench {
 namespace {
@@ -26,39 +26,6 @@ struct UpdateOptions {
   std::string device = "cpu";
   int sequences = 8, length = 2048, repeats = 5;
   bool checkpoint = false;
-};
-
-// AdamW with fp32 masters beside the compute copy.
-class Optimizer {
- public:
-  explicit Optimizer(CausalLm& model) : model_(model) {
-    for (Parameter& parameter : model.parameters()) {
-      masters_.push_back(
-          parameter.value.detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true));
-      first_.push_back(at::zeros_like(masters_.back()));
-      second_.push_back(at::zeros_like(masters_.back()));
-      steps_.push_back(at::zeros({}, masters_.back().options()));
-    }
-  }
-
-  void step() {
-    const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> gradients;
-    for (std::size_t i = 0; i < masters_.size(); ++i) {
-      gradients.push_back(model_.parameters()[i].value.grad().to(at::kFloat));
-      model_.parameters()[i].value.mutable_grad().reset();
-    }
-    at::_foreach_add_(steps_, 1);
-    at::_fused_adamw_(masters_, gradients, first_, second_, {}, steps_, /*lr=*/1e-6, /*beta1=*/0.9,
-                      /*beta2=*/0.999,
-                      /*weight_decay=*/0.01, /*eps=*/1e-8, /*amsgrad=*/false, /*maximize=*/false);
-    for (std::size_t i = 0; i < masters_.size(); ++i)
-      model_.parameters()[i].value.detach().copy_(masters_[i]);
-  }
-
- private:
-  CausalLm& model_;
-  std::vector<at::Tensor> masters_, first_, second_, steps_;
 };
 
 class Clock {
@@ -113,8 +80,8 @@ int run_update(const std::vector<std::string>& arguments) {
       }
     }
   }
-  model.require_gradients();
-  Optimizer optimizer(model);
+  const std::unique_ptr<Communicator> processes = alone();
+  AdamW optimizer(model, {}, *processes);
   std::vector<std::vector<std::int32_t>> sequences(options.sequences);
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     for (int i = 0; i < options.length; ++i) {
@@ -138,13 +105,13 @@ int run_update(const std::vector<std::string>& arguments) {
     const double head = clock.lap();
     torch::autograd::backward({-scores.logp.mean()}, {});
     const double backward = clock.lap();
-    optimizer.step();
+    optimizer.step(/*lr=*/1e-6);
     const double adamw = clock.lap();
     if (i == 0) continue;
     keep("layers forward", layers);
     keep("head forward", head);
     keep("backward", backward);
-    keep("AdamW", adamw);
+    keep("clip and AdamW", adamw);
     keep("whole step", layers + head + backward + adamw);
   }
   const double tokens = static_cast<double>(options.sequences) * options.length;
