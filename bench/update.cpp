@@ -120,7 +120,7 @@ int run_update(const std::vector<std::string>& arguments) {
     keep("layers forward", layers);
     keep("head forward", head);
     if (backward_too) keep("backward", backward);
-    if (optimizer) keep("AdamW", adamw);
+    if (optimizer) keep("clip and AdamW", adamw);
     keep("whole step", layers + head + backward + (optimizer ? adamw : 0));
   };
   for (int i = 0; i <= options.repeats; ++i)

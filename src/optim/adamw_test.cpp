@@ -255,6 +255,22 @@ TEST_F(AdamWTest, AParameterWithoutAGradientStays) {
   EXPECT_EQ(optimizer.step(1e-2).grad_norm, 0);  // none at all
 }
 
+TEST_F(AdamWTest, RestoredMastersAreTheWeights) {
+  CausalLm model(tiny_shape(), at::kCPU, at::kBFloat16);
+  set_weights(model, recorded_, "initial.");
+  AdamW optimizer(model, kRecorded, *alone_);
+  set_gradients(model, recorded_, gradient(0));
+  for (std::size_t i = 0; i < model.parameters().size(); ++i)
+    optimizer.state()[i].master.copy_(recorded_.at("after.3." + model.parameters()[i].name));
+  optimizer.restore(7);
+  EXPECT_EQ(optimizer.steps(), 7);
+  for (const Parameter& parameter : model.parameters()) {
+    const at::Tensor& expected = recorded_.at("after.3." + parameter.name);
+    EXPECT_TRUE(parameter.value.equal(expected.to(at::kBFloat16)));
+    EXPECT_FALSE(parameter.value.grad().defined());  // those of the weights before
+  }
+}
+
 TEST_F(AdamWTest, ThreadsDoNotChangeABit) {
   const int threads_before = at::get_num_threads();
   std::vector<at::Tensor> reference;
