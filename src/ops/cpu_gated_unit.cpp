@@ -8,26 +8,32 @@
 namespace antisd {
 namespace {
 
-constexpr std::int64_t kLane = 16;   // tokens of a panel: [features, kLane], dense
-constexpr std::int64_t kPanels = 8;  // of a task: they meet a strip of weights while it is in cache
-constexpr std::int64_t kStrip = 48;  // rows of weights
+constexpr std::int64_t kLane = 16;    // tokens of a panel: [features, kLane], dense
+constexpr std::int64_t kPanels = 16;  // of a task: all meet a strip of weights while it is in cache
+constexpr std::int64_t kStrip = 48;   // rows of weights
 constexpr std::int64_t kInner = 256;  // inputs at a time: half of the first cache
 constexpr std::int64_t kTokens = kLane * kPanels;
 
-// Panels of up to kTokens tokens with `features` rows each.
+// Panels of up to kTokens tokens with `features` rows each, in memory that the thread keeps: fresh
+// pages cost as much as the arithmetic on them. Panels of different `place` live side by side.
 struct Panels {
   std::int64_t features, count;
-  std::vector<float> values;
+  float* values;
 
-  Panels(std::int64_t features, std::int64_t tokens)
-      : features(features), count((tokens + kLane - 1) / kLane), values(features * kLane * count) {}
+  Panels(int place, std::int64_t features, std::int64_t tokens)
+      : features(features), count((tokens + kLane - 1) / kLane) {
+    thread_local std::vector<float> memory[3];
+    const auto size = static_cast<std::size_t>(features * kLane * count);
+    if (memory[place].size() < size) memory[place].resize(size);
+    values = memory[place].data();
+  }
   float* at(std::int64_t panel, std::int64_t feature = 0) {
-    return values.data() + (panel * features + feature) * kLane;
+    return values + (panel * features + feature) * kLane;
   }
 };
 
 Panels to_panels(const float* x, std::int64_t tokens, std::int64_t features) {
-  Panels panels(features, tokens);
+  Panels panels(0, features, tokens);
   for (std::int64_t p = 0; p < panels.count; ++p) {
     transpose_tile(x + p * kLane * features, features, std::min(kLane, tokens - p * kLane),
                    features, panels.at(p), kLane);
@@ -35,22 +41,18 @@ Panels to_panels(const float* x, std::int64_t tokens, std::int64_t features) {
   return panels;
 }
 
-ANTISD_SIMD_CLONES void read_lane(const float* panel, std::int64_t features, const float* residual,
-                                  float* y) {
-  if (residual == nullptr) {
-    for (std::int64_t i = 0; i < features; ++i)
-      y[i] = panel[i * kLane];
-  } else {
-    for (std::int64_t i = 0; i < features; ++i)
-      y[i] = residual[i] + panel[i * kLane];
-  }
+ANTISD_SIMD_CLONES void add_numbers(const float* x, std::int64_t count, float* y) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i)
+    y[i] += x[i];
 }
 
 void from_panels(Panels& panels, std::int64_t tokens, const float* residual, float* y) {
-  for (std::int64_t t = 0; t < tokens; ++t) {
-    read_lane(panels.at(t / kLane) + t % kLane, panels.features,
-              residual == nullptr ? nullptr : residual + t * panels.features,
-              y + t * panels.features);
+  const std::int64_t features = panels.features;
+  for (std::int64_t p = 0; p < panels.count; ++p) {
+    const std::int64_t at = p * kLane * features, count = std::min(kLane, tokens - p * kLane);
+    transpose_tile(panels.at(p), kLane, features, count, y + at, features);
+    if (residual != nullptr) add_numbers(residual + at, count * features, y + at);
   }
 }
 
@@ -96,7 +98,7 @@ at::Tensor cpu_gated_unit(const at::Tensor& x, const at::Tensor& gate_up, const 
   at::Tensor y = at::empty_like(x);
   for_each_run(x.size(0), [&](std::int64_t first, std::int64_t tokens) {
     Panels inputs = to_panels(rows_of(x, first), tokens, hidden);
-    Panels middle(width, tokens), outputs(hidden, tokens);
+    Panels middle(1, width, tokens), outputs(2, hidden, tokens);
     float gate[kStrip * kLane], up[kStrip * kLane];
     const float* weight = gate_up.const_data_ptr<float>();
     for (std::int64_t row = 0; row < width; row += kStrip) {
@@ -119,7 +121,7 @@ at::Tensor cpu_linear(const at::Tensor& x, const at::Tensor& weight, const at::T
   at::Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
   for_each_run(x.size(0), [&](std::int64_t first, std::int64_t tokens) {
     Panels inputs = to_panels(rows_of(x, first), tokens, x.size(1));
-    Panels outputs(weight.size(0), tokens);
+    Panels outputs(2, weight.size(0), tokens);
     product(weight.const_data_ptr<float>(), inputs, outputs);
     from_panels(outputs, tokens, rows_of(residual, first),
                 y.data_ptr<float>() + first * weight.size(0));

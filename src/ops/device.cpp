@@ -1,5 +1,9 @@
 #include "ops/device.h"
 
+#ifdef __linux__
+#include <malloc.h>
+#endif
+
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
@@ -32,6 +36,13 @@ TensorLibraryInfo describe_tensor_library() {
   }
 #endif
   return info;
+}
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 26);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
 }
 
 }  // namespace antisd

@@ -21,4 +21,8 @@ struct TensorLibraryInfo {
 
 TensorLibraryInfo describe_tensor_library();
 
+// For the start of a program: memory that tensors give back stays with the process, instead of
+// being returned and cleared by the system again for every step.
+void keep_freed_memory();
+
 }  // namespace antisd

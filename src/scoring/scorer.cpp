@@ -68,7 +68,7 @@ std::int64_t common_prefix(const std::vector<std::int32_t>& a, const std::vector
 }
 
 // Tokens of a batch on the CPU: activations that stay in one core's cache.
-constexpr std::int64_t kCpuBatchTokens = 256;
+constexpr std::int64_t kCpuBatchTokens = 512;
 
 struct Batches {
   std::vector<std::size_t> order;  // of the requests
