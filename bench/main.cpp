@@ -18,6 +18,7 @@
 #include "bench/rollout.h"
 #include "bench/score.h"
 #include "bench/update.h"
+#include "ops/device.h"
 #endif
 
 namespace {
@@ -60,6 +61,9 @@ int print_usage() {
 int main(int argc, char** argv) {
   if (argc < 2) return print_usage();
   const std::vector<std::string> arguments(argv + 2, argv + argc);
+#ifdef ANTISD_TORCH
+  antisd::keep_freed_memory();
+#endif
   try {
     for (const Benchmark& benchmark : kBenchmarks) {
       if (argv[1] == std::string(benchmark.name)) return benchmark.run(arguments);

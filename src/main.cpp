@@ -1,5 +1,11 @@
 #include "cli/command.h"
+#ifdef ANTISD_TORCH
+#include "ops/device.h"
+#endif
 
 int main(int argc, char** argv) {
+#ifdef ANTISD_TORCH
+  antisd::keep_freed_memory();
+#endif
   return antisd::run_command_line(argc, argv);
 }

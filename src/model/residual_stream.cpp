@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "model/checkpointed.h"
+#include "ops/cpu_gated_unit.h"
 #include "ops/rms_norm.h"
 
 namespace antisd {
@@ -37,7 +38,14 @@ struct WithoutProduct : torch::autograd::Function<WithoutProduct> {
 
 }  // namespace
 
+bool suits_cpu_linear(const at::Tensor& x, const at::Tensor& bias) {
+  return x.is_cpu() && x.scalar_type() == at::kFloat && !bias.defined() &&
+         !at::GradMode::is_enabled();
+}
+
 at::Tensor Product::value() const {
+  if (!weight.defined()) return x;
+  if (suits_cpu_linear(x, bias)) return cpu_linear(x.contiguous(), weight, {});
   return at::linear(x, weight, optional(bias));
 }
 
@@ -68,7 +76,7 @@ at::Tensor ResidualStream::normed(const at::Tensor& weight, double eps) {
 }
 
 const at::Tensor& ResidualStream::value() {
-  if (product_.x.defined() && is_recomputing()) {
+  if (product_.weight.defined() && is_recomputing()) {
     x_ = WithoutProduct::apply(x_, product_.x, product_.weight, optional(product_.bias));
   } else if (const at::Tensor y = pending_value(); y.defined()) {
     x_ = x_ + y;

@@ -12,45 +12,43 @@ constexpr std::int64_t kQueryTile = 24;  // four times the rows of a tile produc
 constexpr std::int64_t kQueriesPerTask =
     16 * kQueryTile;  // what one transposed copy of the keys serves
 
-// Weights e^(scale (s - max)) in place on scores[first, last), zero up to `columns`; returns max
-// and sum.
+// Rows of scores have whole vectors; what lies outside [first, last) is masked rather than skipped,
+// since a loop over the rest of a vector takes longer than the vectors.
 struct RowSoftmax {
   float maximum, sum;
 };
-ANTISD_SIMD_CLONES RowSoftmax softmax_row(float* scores, std::int64_t columns, std::int64_t first,
-                                          std::int64_t last, float scale) {
-  float maximum = -std::numeric_limits<float>::infinity();
+
+// Weights e^(scale (s - max)) in place on [first, last), zero elsewhere.
+ANTISD_SIMD_CLONES RowSoftmax softmax_row(float* scores, std::int32_t width, std::int32_t first,
+                                          std::int32_t last, float scale) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  float maximum = kNone;
 #pragma omp simd reduction(max : maximum)
-  for (std::int64_t i = first; i < last; ++i)
-    maximum = scores[i] > maximum ? scores[i] : maximum;
+  for (std::int32_t i = 0; i < width; ++i) {
+    const float score = simd_choose((i >= first) & (i < last), scores[i], kNone);
+    scores[i] = score;
+    maximum = score > maximum ? score : maximum;
+  }
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = first; i < last; ++i) {
+  for (std::int32_t i = 0; i < width; ++i) {
     scores[i] = simd_exp(scale * (scores[i] - maximum));
     sum += scores[i];
   }
-  for (std::int64_t i = 0; i < first; ++i)
-    scores[i] = 0;
-  for (std::int64_t i = last; i < columns; ++i)
-    scores[i] = 0;
   return {maximum * scale, sum};
 }
 
 // scores -> p = e^(scale scores - lse) in place on [first, last); dp -> scale p (dp - delta) in
 // place; zero elsewhere.
-ANTISD_SIMD_CLONES void gradient_row(float* scores, float* dp, std::int64_t columns,
-                                     std::int64_t first, std::int64_t last, float scale, float lse,
+ANTISD_SIMD_CLONES void gradient_row(float* scores, float* dp, std::int32_t width,
+                                     std::int32_t first, std::int32_t last, float scale, float lse,
                                      float delta) {
 #pragma omp simd
-  for (std::int64_t i = first; i < last; ++i) {
-    const float p = simd_exp(scale * scores[i] - lse);
+  for (std::int32_t i = 0; i < width; ++i) {
+    const float p = simd_choose((i >= first) & (i < last), simd_exp(scale * scores[i] - lse), 0.0f);
     scores[i] = p;
     dp[i] = scale * p * (dp[i] - delta);
   }
-  for (std::int64_t i = 0; i < first; ++i)
-    scores[i] = dp[i] = 0;
-  for (std::int64_t i = last; i < columns; ++i)
-    scores[i] = dp[i] = 0;
 }
 
 ANTISD_SIMD_CLONES float dot(const float* a, const float* b, std::int64_t n) {
@@ -79,6 +77,10 @@ struct KeyRange {
   }
   std::int64_t last_of(std::int64_t query) const { return query + shift + 1; }
 };
+
+std::int32_t narrow(std::int64_t key) {  // keys are counted in int32 offsets
+  return static_cast<std::int32_t>(key);
+}
 
 std::int64_t padded(std::int64_t columns) {
   return (columns + 15) / 16 * 16;
@@ -149,9 +151,9 @@ void cpu_attention_forward(const at::Tensor& q, const at::Tensor& k, const at::T
                    keys + range.first - all.first, columns, scores, width, /*add=*/false);
       float inverse[kQueryTile];
       for (std::int64_t i = 0; i < rows; ++i) {
-        const auto [maximum, sum] =
-            softmax_row(scores + i * width, count, range.first_of(row + i) - range.first,
-                        range.last_of(row + i) - range.first, factor);
+        const auto [maximum, sum] = softmax_row(
+            scores + i * width, narrow(width), narrow(range.first_of(row + i) - range.first),
+            narrow(range.last_of(row + i) - range.first), factor);
         logs[row + i] = maximum + std::log(sum);
         inverse[i] = 1.0f / sum;
       }
@@ -209,8 +211,9 @@ void cpu_attention_backward(const at::Tensor& dout, const at::Tensor& q, const a
         for (std::int64_t i = 0; i < rows; ++i) {
           const float delta =
               dot(gradient + i * q_stride, out.const_data_ptr<float>() + q_at + i * q_stride, dim);
-          gradient_row(p + i * width, dp + i * width, count, range.first_of(row + i) - range.first,
-                       range.last_of(row + i) - range.first, factor, logs[row + i], delta);
+          gradient_row(p + i * width, dp + i * width, narrow(width),
+                       narrow(range.first_of(row + i) - range.first),
+                       narrow(range.last_of(row + i) - range.first), factor, logs[row + i], delta);
         }
         tile_product(rows, dim, count, {dp, width, 1}, key + range.first * k_stride, k_stride,
                      dq.data_ptr<float>() + q_at, q_stride, /*add=*/false);

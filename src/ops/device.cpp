@@ -8,6 +8,10 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
+#ifdef __linux__
+#include <malloc.h>
+#endif
+
 #ifdef ANTISD_CUDA
 #include <cuda_runtime.h>
 #endif
@@ -65,6 +69,13 @@ std::int64_t available_memory(c10::Device device) {
   }
 #endif
   return device.is_cpu() ? available_on_host() : 0;
+}
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 26);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
 }
 
 }  // namespace antisd

@@ -27,4 +27,8 @@ TensorLibraryInfo describe_tensor_library();
 // Bytes that an allocation on the device could have now.
 std::int64_t available_memory(c10::Device device);
 
+// For the start of a program: memory that tensors give back stays with the process, instead of
+// being returned and cleared by the system again for every step.
+void keep_freed_memory();
+
 }  // namespace antisd

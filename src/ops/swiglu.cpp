@@ -9,19 +9,20 @@
 #endif
 
 namespace antisd {
+
+ANTISD_SIMD_CLONES void cpu_swiglu(const float* gate, const float* up, std::int64_t width,
+                                   float* y) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < width; ++i)
+    y[i] = gate[i] / (1.0f + simd_exp(-gate[i])) * up[i];
+}
+
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kRowsPerTask = 32;
-
-ANTISD_SIMD_CLONES void swiglu_row(const float* gate, const float* up, std::int64_t width,
-                                   float* y) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < width; ++i)
-    y[i] = gate[i] / (1.0f + simd_exp(-gate[i])) * up[i];
-}
 
 // d silu(g) / dg = s (1 + g (1 - s)), s = sigmoid(g).
 ANTISD_SIMD_CLONES void swiglu_row_gradient(const float* dy, const float* gate, const float* up,
@@ -51,7 +52,7 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
     float* output = y.data_ptr<float>();
     at::parallel_for(0, rows, kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
-        swiglu_row(input + row * 2 * width, input + row * 2 * width + width, width,
+        cpu_swiglu(input + row * 2 * width, input + row * 2 * width + width, width,
                    output + row * width);
       }
     });

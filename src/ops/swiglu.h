@@ -1,11 +1,16 @@
 // silu(gate) * up, the gated unit of every model here, with its gradient.
 #pragma once
 
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 namespace antisd {
 
 // gate_up: [rows, 2 * width], gate first. Returns [rows, width]. The backward pass recomputes silu.
 at::Tensor swiglu(const at::Tensor& gate_up);
+
+// The CPU half on raw numbers, for ops that contain it.
+void cpu_swiglu(const float* gate, const float* up, std::int64_t count, float* y);
 
 }  // namespace antisd
