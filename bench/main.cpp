@@ -13,6 +13,7 @@
 #include "core/error.h"
 
 #ifdef ANTISD_TORCH
+#include "bench/rollout.h"
 #include "bench/update.h"
 #endif
 
@@ -31,6 +32,8 @@ constexpr Benchmark kBenchmarks[] = {
      antisd::bench::run_grade},
     {"grade_code", "programs a second in the sandbox", antisd::bench::run_grade_code},
 #ifdef ANTISD_TORCH
+    {"rollout", "tokens a second of sampling with a named shape, beside the bandwidth floor",
+     antisd::bench::run_rollout},
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
 #endif
     {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},
