@@ -22,7 +22,8 @@ const std::vector<Command>& all_commands();
 std::function<int()> add_tokenize(CLI::App& app);
 std::function<int()> add_detokenize(CLI::App& app);
 std::function<int()> add_render(CLI::App& app);
-std::function<int()> add_score(CLI::App& app);  // where the binary was built with torch
+std::function<int()> add_generate(CLI::App& app);  // where the binary was built with torch
+std::function<int()> add_score(CLI::App& app);     // likewise
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_config(CLI::App& app);
@@ -30,7 +31,7 @@ std::function<int()> add_doctor(CLI::App& app);
 std::function<int()> add_version(CLI::App& app);
 
 // Parses, runs, and turns every error into one line on standard error. Returns the exit status: 0
-// done, 1 failed while running, 2 bad usage, configuration or input.
+// done, 1 failed while running, 2 bad usage, configuration or input, 130 stopped by a signal.
 int run_command_line(int argc, const char* const* argv);
 
 }  // namespace antisd

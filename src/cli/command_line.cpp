@@ -20,6 +20,7 @@ const std::vector<Command>& all_commands() {
       {"detokenize", "token ids -> text", add_detokenize},
       {"render", "chat messages -> the prompt that a model's template makes of them", add_render},
 #ifdef ANTISD_TORCH
+      {"generate", "sample responses to prompts, or stream one for a person", add_generate},
       {"score", "log-probability and entropy of every token of given responses", add_score},
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/chat_variables.h"
 #include "cli/command.h"
 #include "cli/rows.h"
 #include "core/error.h"
@@ -20,9 +21,9 @@ struct RenderOptions {
   RowStreamOptions rows;
 };
 
-// The variables of transformers' apply_chat_template: `tools` and `documents` are none unless
-// given, the special tokens go by their names, and a row's own keys come last.
-Json variables_of(const Json& row, const Json& special_tokens) {
+}  // namespace
+
+Json chat_variables(const Json& row, const Json& special_tokens) {
   const Json& messages = required_field(row, "messages");
   if (!messages.is_array()) {
     throw InputError(fmt::format("'messages' is {}", messages.type_name()),
@@ -38,8 +39,6 @@ Json variables_of(const Json& row, const Json& special_tokens) {
   variables["messages"] = with_reasoning_names(messages);
   return variables;
 }
-
-}  // namespace
 
 std::function<int()> add_render(CLI::App& app) {
   const auto options = std::make_shared<RenderOptions>();
@@ -69,7 +68,7 @@ std::function<int()> add_render(CLI::App& app) {
     if (!options->model.empty())
       special_tokens = TokenizerConfig::load(options->model).special_tokens;
     return run_rows(options->rows, [&](const Json& row) -> Json {
-      return {{"text", chat_template.render(variables_of(row, special_tokens))}};
+      return {{"text", chat_template.render(chat_variables(row, special_tokens))}};
     });
   };
 }

@@ -1,19 +1,12 @@
 // `score`: log-probabilities and entropies of given responses under a model.
 #ifdef ANTISD_TORCH
 
-#include <iostream>
 #include <memory>
 
-#include <ATen/Parallel.h>
-#include <fmt/format.h>
-
 #include "cli/command.h"
+#include "cli/model_options.h"
 #include "cli/rows.h"
 #include "cli/score_rows.h"
-#include "core/error.h"
-#include "core/thread_pool.h"
-#include "model/weights.h"
-#include "ops/device.h"
 #include "scoring/scorer.h"
 #include "text/tokenizer.h"
 
@@ -21,43 +14,11 @@ namespace antisd {
 namespace {
 
 struct ScoreCommandOptions {
-  std::string model;
+  ModelOptions model;
   RowStreamOptions rows;
-  std::string device = "auto";
-  std::string dtype = "auto";
-  int threads = available_threads();
   double temperature = 1;
-  bool check_weights = false;
   std::int64_t batch_tokens = ScoreOptions().max_batch_tokens;
 };
-
-at::Device choose_device(const std::string& name) {
-  const TensorLibraryInfo library = describe_tensor_library();
-  if (name == "cpu" || (name == "auto" && library.gpus.empty())) return at::kCPU;
-  const std::string wanted = name == "auto" || name == "cuda" ? "cuda:0" : name;
-  for (const DeviceInfo& gpu : library.gpus) {
-    if (gpu.name == wanted) return at::Device(wanted);
-  }
-  throw InputError(
-      fmt::format("there is no device '{}'", name),
-      {.where = "--device",
-       .remedy = library.built_with_cuda
-                     ? "use cpu, cuda or cuda:N; `antisd doctor` lists what is here"
-                     : "this binary has no CUDA; build with `make CUDA=1` or use cpu"});
-}
-
-at::ScalarType choose_dtype(const std::string& name, at::Device device) {
-  if (name == "auto") return compute_dtype(device);
-  if (name == "bf16" && device.is_cpu()) {
-    throw InputError("the CPU computes in fp32 alone",
-                     {.where = "--dtype", .remedy = "leave it out, or use a GPU"});
-  }
-  if (name == "fp32" && device.is_cuda()) {
-    throw InputError("attention on a GPU computes in bf16 alone",
-                     {.where = "--dtype", .remedy = "leave it out"});
-  }
-  return name == "bf16" ? at::kBFloat16 : at::kFloat;
-}
 
 // Ids as they are, or texts through the model's tokenizer, which is loaded when the first text
 // comes.
@@ -83,22 +44,12 @@ class RequestReader {
 
 std::function<int()> add_score(CLI::App& app) {
   const auto options = std::make_shared<ScoreCommandOptions>();
-  app.add_option("MODEL", options->model, "Hugging Face model directory")->required();
+  add_model_argument(app, options->model);
   add_row_stream_options(app, options->rows);
-  app.add_option("--device", options->device,
-                 "cpu, cuda, cuda:N, or auto: a GPU where there is one")
-      ->capture_default_str();
-  app.add_option("--dtype", options->dtype, "auto is fp32 on a CPU, bf16 on a GPU")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "fp32", "bf16"}));
-  app.add_option("--threads", options->threads, "threads of the tensor library")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+  add_device_options(app, options->model);
   app.add_option("--temperature", options->temperature, "everything is under logits / temperature")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  app.add_flag("--check-weights", options->check_weights,
-               "refuse weights that hold NaN or infinity, by name");
   app.add_option("--batch-tokens", options->batch_tokens,
                  "tokens that go through the model at once; lower it where memory runs out")
       ->capture_default_str()
@@ -107,11 +58,8 @@ std::function<int()> add_score(CLI::App& app) {
       "Row in: {\"prompt_ids\", \"response_ids\"} or {\"prompt\", \"response\"}.\n"
       "Row out: {\"logp\": [..], \"entropy\": [..]}, one number a response token.");
   return [options] {
-    at::set_num_threads(options->threads);
-    const at::Device device = choose_device(options->device);
-    const CausalLm model = load_model(options->model, device, choose_dtype(options->dtype, device),
-                                      {.check_weights = options->check_weights});
-    RequestReader reader(options->model);
+    const CausalLm model = open_model(options->model);
+    RequestReader reader(options->model.model);
     const ScoreOptions scoring = {.temperature = options->temperature,
                                   .max_batch_tokens = options->batch_tokens};
     return score_rows(options->rows, model, scoring,

@@ -22,7 +22,7 @@ struct SamplingSettings {
   bool filters() const { return top_p < 1 || min_p > 0 || top_k > 0; }
 };
 
-// InputError for settings that no distribution has; `where` names the key of a setting.
+// InputError for settings that no distribution has.
 void check_sampling(const SamplingSettings& settings);
 
 struct SampledTokens {

@@ -1,0 +1,27 @@
+#include "cli/interrupt.h"
+
+#include <csignal>
+
+namespace antisd {
+namespace {
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+extern "C" void note_interrupt(int) {
+  interrupted = true;
+}
+
+}  // namespace
+
+const std::atomic<bool>& catch_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = note_interrupt;
+  action.sa_flags = SA_RESETHAND;  // reading standard input is to end, so no SA_RESTART
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return interrupted;
+}
+
+}  // namespace antisd

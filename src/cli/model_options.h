@@ -1,0 +1,32 @@
+// MODEL and the options that every command with a model has.
+#pragma once
+
+#ifdef ANTISD_TORCH
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "core/thread_pool.h"
+#include "model/causal_lm.h"
+
+namespace antisd {
+
+struct ModelOptions {
+  std::string model;
+  std::string device = "auto";
+  std::string dtype = "auto";
+  int threads = available_threads();
+  bool check_weights = false;
+};
+
+// Adds MODEL; the flags are add_device_options()'s, after the other positionals.
+void add_model_argument(CLI::App& app, ModelOptions& options);
+void add_device_options(CLI::App& app, ModelOptions& options);
+
+// Sets the number of threads and loads the weights.
+CausalLm open_model(const ModelOptions& options);
+
+}  // namespace antisd
+
+#endif

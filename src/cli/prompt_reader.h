@@ -1,0 +1,34 @@
+// A row with a prompt in any of its forms -> token ids.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/json.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace antisd {
+
+class PromptReader {
+ public:
+  // Loads nothing yet: prompts of ids work without a tokenizer, texts without a template.
+  explicit PromptReader(std::string model) : model_(std::move(model)) {}
+
+  // {"prompt_ids"}, {"messages", ...} through the chat template, or {"prompt"} as it is, with what
+  // the tokenizer puts around a text. InputError.
+  std::vector<std::int32_t> read(const Json& row);
+
+  const Tokenizer& tokenizer();
+  bool has_tokenizer() const;  // whether the model's directory has one
+
+ private:
+  std::string model_;
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<ChatTemplate> template_;
+  Json special_tokens_;
+};
+
+}  // namespace antisd
