@@ -39,6 +39,7 @@ function(antisd_layer name)
       ANTISD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ANTISD_BINARY_DIR="${CMAKE_BINARY_DIR}")
     target_precompile_headers(${name}_test REUSE_FROM ${shared_header})
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}/
-      PROPERTIES TIMEOUT 900)
+      # Threads that wait for each other sleep: several tests share the cores.
+      PROPERTIES TIMEOUT 900 ENVIRONMENT OMP_WAIT_POLICY=passive)
   endif()
 endfunction()

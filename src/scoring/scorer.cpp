@@ -89,7 +89,7 @@ Batches cut_batches(std::span<const ScoreRequest> requests, const ScoreOptions& 
       return requests[a].prompt_ids < requests[b].prompt_ids;
     });
   }
-  std::int64_t tokens = 0, computed = 0;  // of the run so far: all, and without what is shared
+  std::int64_t computed = 0;  // tokens of the run so far, what is shared counted once
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const ScoreRequest& request = requests[batches.order[i]];
     const std::int64_t length = length_of(request);
@@ -98,12 +98,11 @@ Batches cut_batches(std::span<const ScoreRequest> requests, const ScoreOptions& 
             ? common_prefix(requests[batches.order[i - 1]].prompt_ids, request.prompt_ids)
             : 0;
     const bool long_enough = on_cpu && computed >= std::max(kCpuBatchTokens, 16 * shared);
-    if (i > 0 && (long_enough || tokens + length > options.max_batch_tokens)) {
+    if (i > 0 && (long_enough || computed + length - shared > options.max_batch_tokens)) {
       batches.ends.push_back(i);
-      tokens = computed = 0;
+      computed = 0;
     }
-    computed += tokens > 0 ? length - shared : length;
-    tokens += length;
+    computed += computed > 0 ? length - shared : length;
   }
   if (!requests.empty()) batches.ends.push_back(requests.size());
   return batches;

@@ -43,18 +43,19 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// A warp for each expert of the token: no two wait for each other.
 template <int N, typename T>
 __global__ void __launch_bounds__(kThreads)
     combine_backward_kernel(const T* dy, const T* sorted, const std::int64_t* places,
                             const float* weights, int k, std::int64_t width, T* dsorted,
                             float* dweights) {
-  __shared__ float sums[2][kThreads / kWarp];
   const std::int64_t token = blockIdx.x;
-  for (int j = 0; j < k; ++j) {
+  for (int j = threadIdx.x / kWarp; j < k; j += kThreads / kWarp) {
     const std::int64_t row = places[token * k + j] * width;
     const float weight = weights[token * k + j];
     float dot = 0;
-    for (std::int64_t i = threadIdx.x * N; i < width; i += kThreads * N) {
+#pragma unroll 4
+    for (std::int64_t i = threadIdx.x % kWarp * N; i < width; i += kWarp * N) {
       float gradient[N], value[N];
       unpack(load_pack<N>(dy + token * width + i), gradient);
       unpack(load_pack<N>(sorted + row + i), value);
@@ -65,8 +66,8 @@ __global__ void __launch_bounds__(kThreads)
       }
       store_pack(dsorted + row + i, make_pack<T>(gradient));
     }
-    dot = block_sum(dot, sums[j % 2]);
-    if (threadIdx.x == 0) dweights[token * k + j] = dot;
+    dot = lane_sum(dot);
+    if (threadIdx.x % kWarp == 0) dweights[token * k + j] = dot;
   }
 }
 
