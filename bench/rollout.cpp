@@ -22,7 +22,7 @@ namespace {
 
 struct RolloutBenchOptions {
   std::string shape = "tiny", device = "cpu";
-  int sequences = 256, group = 1, prompt = 64, tokens = 128, threads = 0, repeats = 2;
+  int sequences = 256, slots = 0, group = 1, prompt = 64, tokens = 128, threads = 0, repeats = 2;
   double temperature = 1, sharpen = 1;
   bool long_tail = false, json = false, profile = false, check = false;
 };
@@ -84,9 +84,12 @@ int run_rollout(const std::vector<std::string>& arguments) {
   app.add_option("--device", options.device)
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--sequences", options.sequences, "at a time and in all")
+  app.add_option("--sequences", options.sequences, "in all")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
+  app.add_option("--slots", options.slots, "sequences at a time; 0: all")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 16));
   app.add_option("--group", options.group, "samples of a prompt")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
@@ -153,11 +156,31 @@ int run_rollout(const std::vector<std::string>& arguments) {
       return ids.size() > 1 && ids.size() >= drawn_length(rng, name, options.tokens);
     };
   }
-  RolloutEngine engine({.max_sequences = options.sequences});
+  const int slots = options.slots > 0 ? options.slots : options.sequences;
+  // How full the slots are while sequences wait for one: before only the tail is left.
+  double full = 0, waiting_steps = 0;
+  rollout.on_step = [&](const RolloutProgress& progress) {
+    if (progress.waiting == 0) return;
+    full += static_cast<double>(progress.running) / slots;
+    ++waiting_steps;
+  };
+  RolloutEngine engine({.max_sequences = slots});
+  std::vector<std::vector<std::int32_t>> ids;  // of the first run
+  bool same_ids = true;
   RolloutStats best;
   for (int i = 0; i < options.repeats; ++i) {
     const SampleBatch batch = engine.generate(model, requests, rollout);
     if (i == 0 || batch.stats.total_s < best.total_s) best = batch.stats;
+    std::size_t next = 0;
+    for (const SampleGroup& group : batch.groups) {
+      for (const RolloutSample& sample : group.samples) {
+        if (i == 0) {
+          ids.push_back(sample.ids);
+        } else {
+          same_ids = same_ids && ids[next++] == sample.ids;
+        }
+      }
+    }
     if (options.check && i + 1 == options.repeats) print_score_difference(model, requests, batch);
   }
   if (options.profile) print_kernel_profile([&] { engine.generate(model, requests, rollout); });
@@ -210,6 +233,11 @@ int run_rollout(const std::vector<std::string>& arguments) {
       "{:.3f} s\n",
       best.prefill_s, best.prefill_tokens, best.decode_s, best.steps, best.schedule_s,
       best.total_s);
+  if (waiting_steps > 0)
+    fmt::print("  slots {:.1f} % full while sequences wait for one\n", 100 * full / waiting_steps);
+  if (options.repeats > 1)
+    fmt::print("  {} runs with one seed: {}\n", options.repeats,
+               same_ids ? "the same ids" : "DIFFERENT ids");
   fmt::print("  slots {:.1f} % full, {} preemptions, {} of {} pages used at most\n",
              100 * best.slot_occupancy, best.preemptions, best.peak_kv_pages, best.kv_pages);
   return 0;

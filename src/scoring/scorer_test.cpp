@@ -93,11 +93,11 @@ TEST(Score, SharedPrefixesAndBatchSizesChangeNothing) {
 TEST(Score, ThreadsChangeNothing) {
   const CausalLm model = tiny_model();
   std::vector<ScoreRequest> requests;
-  for (int r = 0; r < 60; ++r) {
+  for (int r = 0; r < 300; ++r) {
     ScoreRequest request;
-    for (int i = 0; i < 17 + r % 3; ++i)
+    for (int i = 0; i < 20 + r % 3; ++i)
       request.prompt_ids.push_back((3 + r % 3 + 7 * i) % 40);
-    for (int i = 0; i < 2 + 7 * r % 11; ++i)
+    for (int i = 0; i < 5 + r % 5; ++i)
       request.response_ids.push_back((r + 5 * i) % 40);
     requests.push_back(request);
   }
@@ -116,7 +116,7 @@ TEST(Score, ThreadsChangeNothing) {
     }
   }
   at::set_num_threads(threads_before);
-  for (const std::size_t r : {0, 31, 59}) {
+  for (const std::size_t r : {0, 151, 299}) {
     const ResponseScores expected = brute_force(model, requests[r], 1);
     for (std::size_t i = 0; i < expected.logp.size(); ++i)
       EXPECT_NEAR(alone[r].logp[i], expected.logp[i], 1e-5);
