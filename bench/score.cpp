@@ -30,6 +30,7 @@ struct ScoreBenchOptions {
   int sequences = 32, length = 128, prompt = 1, shared_prefix = 0;
   int tokens = 32'768, vocabulary = 151'936;
   std::vector<int> hidden = {2560, 4096};
+  ScoreBlocks blocks;  // of token_scores; 0: its own choice
   int threads = 0, repeats = 5;
   bool json = false;
 
@@ -175,7 +176,7 @@ void bench_head(const ScoreBenchOptions& o) {
     const at::Tensor hidden = at::randn({o.tokens, width}, options);
     const at::Tensor head = at::empty({o.vocabulary, width}, options).normal_(0, 0.02);
     const at::Tensor targets = at::randint(0, o.vocabulary, {o.tokens}, options.dtype(at::kInt));
-    const auto work = [&] { token_scores(hidden, head, targets, 1.0, o.vocabulary); };
+    const auto work = [&] { token_scores(hidden, head, targets, 1.0, o.vocabulary, o.blocks); };
     const std::int64_t peak = peak_bytes(o.where(), work);
     // In turns, so that a clock that drifts meets both alike.
     double ours = 0, products = 0, narrow = 0;
@@ -250,6 +251,10 @@ int run_score(const std::vector<std::string>& arguments) {
   app.add_option("--hidden", o.hidden, "head: widths")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
+  app.add_option("--token-block", o.blocks.tokens, "head: tokens of a block; 0: as scoring chooses")
+      ->capture_default_str();
+  app.add_option("--vocabulary-block", o.blocks.vocabulary, "head: vocabulary of a block, likewise")
+      ->capture_default_str();
   app.add_option("--threads", o.threads, "0: as many as torch chooses")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));

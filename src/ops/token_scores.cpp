@@ -5,8 +5,6 @@
 #include "ops/cpu_token_scores.h"
 
 #ifdef ANTISD_CUDA
-#include <ATen/cuda/CUDAEvent.h>
-
 #include "ops/kernels/token_scores.h"
 #endif
 
@@ -69,83 +67,31 @@ struct Scores {
   at::Tensor logp, entropy, lse;
 };
 
-#ifdef ANTISD_CUDA
-// A block's product runs while the block before it is folded on another stream: one is bound by
-// arithmetic, the other by memory.
-class OverlappedBlocks {
- public:
-  explicit OverlappedBlocks(const Problem& p)
-      : main_(c10::cuda::getCurrentCUDAStream(p.hidden.device().index())),
-        side_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, p.hidden.device().index())),
-        buffers_{logits_buffer(p), logits_buffer(p)} {}
-
-  template <typename Multiply, typename Fold>
-  void block(std::int64_t tokens, std::int64_t columns, const Multiply& multiply,
-             const Fold& fold) {
-    const int turn = turn_;
-    turn_ ^= 1;
-    at::Tensor logits = buffers_[turn].narrow(0, 0, tokens * columns).view({tokens, columns});
-    folded_[turn].block(main_);  // the last fold that read this buffer
-    multiply(logits);
-    multiplied_[turn].record(main_);
-    multiplied_[turn].block(side_);
-    fold(logits, side_.stream());
-    folded_[turn].record(side_);
-  }
-
-  // What follows on the main stream sees all blocks folded.
-  void finish() {
-    folded_[0].block(main_);
-    folded_[1].block(main_);
-  }
-
- private:
-  c10::cuda::CUDAStream main_, side_;
-  at::Tensor buffers_[2];
-  at::cuda::CUDAEvent multiplied_[2], folded_[2];
-  int turn_ = 0;
-};
-
-void fold_on_gpu(const Problem& p, const at::Tensor& statistics) {
-  OverlappedBlocks blocks(p);
-  for_each_block(p, [&](std::int64_t t, std::int64_t tokens, std::int64_t c, std::int64_t columns) {
-    blocks.block(
-        tokens, columns,
-        [&](at::Tensor& logits) {
-          logits_of(p.hidden.narrow(0, t, tokens), p.head.narrow(0, c, columns), logits);
-        },
-        [&](const at::Tensor& logits, cudaStream_t stream) {
-          launch_fold_logits(
-              logits.const_data_ptr<float>(), columns, tokens, columns, c, p.vocabulary,
-              p.targets.const_data_ptr<std::int32_t>() + t, p.inverse_temperature, c == 0,
-              reinterpret_cast<RowStatistics*>(statistics.mutable_data_ptr<float>() + t * 4),
-              stream);
-        });
-  });
-  blocks.finish();
-}
-#endif
-
-void fold_on_cpu(const Problem& p, const at::Tensor& statistics) {
-  const at::Tensor buffer = logits_buffer(p);
-  for_each_block(p, [&](std::int64_t t, std::int64_t tokens, std::int64_t c, std::int64_t columns) {
-    at::Tensor logits = buffer.narrow(0, 0, tokens * columns).view({tokens, columns});
-    logits_of(p.hidden.narrow(0, t, tokens), p.head.narrow(0, c, columns), logits);
-    cpu_fold_logits(logits.const_data_ptr<float>(), tokens, columns, c,
-                    p.targets.const_data_ptr<std::int32_t>() + t, p.inverse_temperature, c == 0,
-                    statistics.mutable_data_ptr<float>() + t * 4);
-  });
-}
-
 Scores score_forward(const Problem& p) {
   const std::int64_t n = p.hidden.size(0);
   const auto fp32 = p.hidden.options().dtype(at::kFloat);
   Scores scores{at::empty({n}, fp32), at::empty({n}, fp32), at::empty({n}, fp32)};
   if (n == 0) return scores;
   const at::Tensor statistics = at::empty({n, 4}, fp32);
+  const at::Tensor buffer = logits_buffer(p);
+  for_each_block(p, [&](std::int64_t t, std::int64_t tokens, std::int64_t c, std::int64_t columns) {
+    at::Tensor logits = buffer.narrow(0, 0, tokens * columns).view({tokens, columns});
+    logits_of(p.hidden.narrow(0, t, tokens), p.head.narrow(0, c, columns), logits);
+    float* rows = statistics.mutable_data_ptr<float>() + t * 4;
+    const std::int32_t* targets = p.targets.const_data_ptr<std::int32_t>() + t;
+#ifdef ANTISD_CUDA
+    if (p.hidden.is_cuda()) {
+      launch_fold_logits(logits.const_data_ptr<float>(), columns, tokens, columns, c, p.vocabulary,
+                         targets, p.inverse_temperature, c == 0,
+                         reinterpret_cast<RowStatistics*>(rows), current_stream(p.hidden));
+      return;
+    }
+#endif
+    cpu_fold_logits(logits.const_data_ptr<float>(), tokens, columns, c, targets,
+                    p.inverse_temperature, c == 0, rows);
+  });
 #ifdef ANTISD_CUDA
   if (p.hidden.is_cuda()) {
-    fold_on_gpu(p, statistics);
     launch_finish_scores(reinterpret_cast<const RowStatistics*>(statistics.const_data_ptr<float>()),
                          n, scores.logp.mutable_data_ptr<float>(),
                          scores.entropy.mutable_data_ptr<float>(),
@@ -153,7 +99,6 @@ Scores score_forward(const Problem& p) {
     return scores;
   }
 #endif
-  fold_on_cpu(p, statistics);
   cpu_finish_scores(statistics.const_data_ptr<float>(), n, scores.logp.mutable_data_ptr<float>(),
                     scores.entropy.mutable_data_ptr<float>(), scores.lse.mutable_data_ptr<float>());
   return scores;
