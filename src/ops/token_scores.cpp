@@ -198,7 +198,6 @@ ScoreBlocks score_blocks(at::Device device, bool backward) {
   // so that a few large products run (0.29 GiB of logits; measured faster than blocks that stay in
   // the level-2 cache). Backward keeps to that cache, since a block is read and written more often.
   return backward ? ScoreBlocks{2048, 4224} : ScoreBlocks{8192, 8448};
-} : ScoreBlocks{1024, 8448};
 }
 
 TokenScoreTensors token_scores(const at::Tensor& hidden, const at::Tensor& head,
