@@ -79,8 +79,8 @@ std::vector<ScoreRequest> make_requests(const ScoreBenchOptions& o, std::int64_t
   return requests;
 }
 
-double largest_difference(const std::vector<ResponseScores>& a,
-                          const std::vector<ResponseScores>& b) {
+double largest_difference(const std::vector<TokenScores>& a,
+                          const std::vector<TokenScores>& b) {
   double largest = 0;
   for (std::size_t s = 0; s < a.size(); ++s) {
     for (std::size_t i = 0; i < a[s].logp.size(); ++i)
@@ -102,7 +102,7 @@ void bench_model(const ScoreBenchOptions& o) {
   CausalLm model(named_shape(o.shape), o.where(), compute_dtype(o.where()));
   initialise_randomly(model, 1);
   const std::vector<ScoreRequest> requests = make_requests(o, model.shape().vocabulary);
-  std::vector<ResponseScores> scores, apart;
+  std::vector<TokenScores> scores, apart;
   const std::int64_t peak = peak_bytes(o.where(), [&] { scores = score(model, requests); });
   const double seconds = o.time([&] { score(model, requests); });
   const double tokens = static_cast<double>(o.sequences) * o.length;

@@ -19,7 +19,7 @@ int score_rows(const RowStreamOptions& rows, const CausalLm& model, const ScoreO
   const auto work = [&](std::size_t count) {
     ANTISD_CHECK_LE(count, kept.size());
     std::vector<Json> results;
-    for (const ResponseScores& scores : score(model, {kept.data(), count}, options))
+    for (const TokenScores& scores : score(model, {kept.data(), count}, options))
       results.push_back({{"logp", scores.logp}, {"entropy", scores.entropy}});
     kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(count));
     return results;

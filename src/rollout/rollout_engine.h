@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "batch/rollouts.h"
 #include "rollout/decoder.h"
 
 namespace antisd {
@@ -27,8 +28,6 @@ struct RolloutRequest {
   int samples = 1;           // of the group
   std::uint32_t prompt = 0;  // its index in the training step: keys the random numbers
 };
-
-enum class FinishReason { kStop, kLength };
 
 struct RolloutSample {
   std::vector<std::int32_t> ids;  // of the response, the stop id included

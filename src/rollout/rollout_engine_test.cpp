@@ -217,8 +217,8 @@ TEST(RolloutEngine, LogProbabilitiesAreThoseOfScore) {
   for (std::size_t r = 0; r < requests.size(); ++r) {
     for (const RolloutSample& sample : batch.groups[r].samples) {
       const ScoreRequest request{requests[r].prompt_ids, sample.ids};
-      const ResponseScores raw = score(model, {&request, 1})[0];
-      const ResponseScores warm = score(model, {&request, 1}, {.temperature = 0.7})[0];
+      const TokenScores raw = score(model, {&request, 1})[0];
+      const TokenScores warm = score(model, {&request, 1}, {.temperature = 0.7})[0];
       for (std::size_t i = 0; i < sample.ids.size(); ++i) {
         EXPECT_NEAR(sample.raw_logp[i], raw.logp[i], 1e-4);
         EXPECT_NEAR(sample.logp[i], warm.logp[i], 1e-4);

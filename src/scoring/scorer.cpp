@@ -23,7 +23,7 @@ void check_ids(const char* what, const std::vector<std::int32_t>& ids, std::int6
 // Scores the chosen requests in one pass.
 void score_batch(const CausalLm& model, std::span<const ScoreRequest> requests,
                  std::span<const std::size_t> chosen, const ScoreOptions& options,
-                 std::vector<ResponseScores>& results) {
+                 std::vector<TokenScores>& results) {
   std::vector<std::vector<std::int32_t>> sequences;
   for (const std::size_t r : chosen) {
     std::vector<std::int32_t>& ids = sequences.emplace_back(requests[r].prompt_ids);
@@ -132,13 +132,13 @@ void check_request(const CausalLm& model, const ScoreRequest& request) {
   }
 }
 
-std::vector<ResponseScores> score(const CausalLm& model, std::span<const ScoreRequest> requests,
-                                  const ScoreOptions& options) {
+std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreRequest> requests,
+                               const ScoreOptions& options) {
   for (const ScoreRequest& request : requests)
     check_request(model, request);
   const bool on_cpu = model.device().is_cpu();
   const Batches batches = cut_batches(requests, options, on_cpu);
-  std::vector<ResponseScores> results(requests.size());
+  std::vector<TokenScores> results(requests.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&](std::int64_t, std::int64_t) {
     const at::NoGradGuard no_grad;  // of the thread

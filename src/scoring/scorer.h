@@ -1,6 +1,6 @@
 // Log-probability and entropy of every token of given responses after given prompts.
 //
-//   const std::vector<ResponseScores> scores = score(model, {{prompt_ids, response_ids}, ...});
+//   const std::vector<TokenScores> scores = score(model, {{prompt_ids, response_ids}, ...});
 //   scores[0].logp[3]      // log p(4th response token | prompt, first three)
 //
 // Scores are indexed by response position alone. Sequences that begin with the same tokens (a
@@ -11,17 +11,13 @@
 #include <span>
 #include <vector>
 
+#include "batch/token_scores.h"
 #include "model/causal_lm.h"
 
 namespace antisd {
 
 struct ScoreRequest {
   std::vector<std::int32_t> prompt_ids, response_ids;
-};
-
-struct ResponseScores {
-  std::vector<float> logp;     // nats, one a response token
-  std::vector<float> entropy;  // of the distribution the token was drawn from
 };
 
 struct ScoreOptions {
@@ -31,10 +27,10 @@ struct ScoreOptions {
   PackOptions pack;
 };
 
-// No gradients. On the CPU each thread scores small batches of its own. InputError for an empty prompt or response, an id outside the vocabulary, a
-// sequence that is too long.
-std::vector<ResponseScores> score(const CausalLm& model, std::span<const ScoreRequest> requests,
-                                  const ScoreOptions& options = {});
+// No gradients. On the CPU each thread scores small batches of its own. InputError for an empty
+// prompt or response, an id outside the vocabulary, a sequence that is too long.
+std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreRequest> requests,
+                               const ScoreOptions& options = {});
 
 // What score() would refuse in one request.
 void check_request(const CausalLm& model, const ScoreRequest& request);

@@ -17,7 +17,7 @@ CausalLm tiny_model() {
 }
 
 // log-softmax of the whole logits, one sequence at a time, in double.
-ResponseScores brute_force(const CausalLm& model, const ScoreRequest& request, double temperature) {
+TokenScores brute_force(const CausalLm& model, const ScoreRequest& request, double temperature) {
   const at::NoGradGuard no_grad;
   std::vector<std::int32_t> ids = request.prompt_ids;
   ids.insert(ids.end(), request.response_ids.begin(), request.response_ids.end());
@@ -26,7 +26,7 @@ ResponseScores brute_force(const CausalLm& model, const ScoreRequest& request, d
   const at::Tensor logp =
       (at::linear(hidden, model.head().to(at::kDouble)) / temperature).log_softmax(-1);
   const at::Tensor entropy = -(logp.exp() * logp).sum(-1);
-  ResponseScores scores;
+  TokenScores scores;
   for (std::size_t i = 0; i < request.response_ids.size(); ++i) {
     const auto row = static_cast<std::int64_t>(request.prompt_ids.size() + i) - 1;
     scores.logp.push_back(logp[row][request.response_ids[i]].item<float>());
@@ -49,7 +49,7 @@ TEST(Score, IsIndexedByResponsePositionWhateverThePrompt) {
   for (const double temperature : {1.0, 0.7}) {
     const auto scores = score(model, requests, {.temperature = temperature});
     for (std::size_t r = 0; r < requests.size(); ++r) {
-      const ResponseScores expected = brute_force(model, requests[r], temperature);
+      const TokenScores expected = brute_force(model, requests[r], temperature);
       ASSERT_EQ(scores[r].logp.size(), response.size());
       for (std::size_t i = 0; i < response.size(); ++i) {
         EXPECT_NEAR(scores[r].logp[i], expected.logp[i], 1e-5);
@@ -117,7 +117,7 @@ TEST(Score, ThreadsChangeNothing) {
   }
   at::set_num_threads(threads_before);
   for (const std::size_t r : {0, 31, 59}) {
-    const ResponseScores expected = brute_force(model, requests[r], 1);
+    const TokenScores expected = brute_force(model, requests[r], 1);
     for (std::size_t i = 0; i < expected.logp.size(); ++i)
       EXPECT_NEAR(alone[r].logp[i], expected.logp[i], 1e-5);
   }
