@@ -23,6 +23,7 @@ std::function<int()> add_tokenize(CLI::App& app);
 std::function<int()> add_detokenize(CLI::App& app);
 std::function<int()> add_render(CLI::App& app);
 std::function<int()> add_score(CLI::App& app);  // where the binary was built with torch
+std::function<int()> add_train(CLI::App& app);  // the same
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_config(CLI::App& app);

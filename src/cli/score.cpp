@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/device_choice.h"
 #include "cli/rows.h"
 #include "cli/score_rows.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "model/weights.h"
-#include "ops/device.h"
 #include "scoring/scorer.h"
 #include "text/tokenizer.h"
 
@@ -30,34 +30,6 @@ struct ScoreCommandOptions {
   bool check_weights = false;
   std::int64_t batch_tokens = ScoreOptions().max_batch_tokens;
 };
-
-at::Device choose_device(const std::string& name) {
-  const TensorLibraryInfo library = describe_tensor_library();
-  if (name == "cpu" || (name == "auto" && library.gpus.empty())) return at::kCPU;
-  const std::string wanted = name == "auto" || name == "cuda" ? "cuda:0" : name;
-  for (const DeviceInfo& gpu : library.gpus) {
-    if (gpu.name == wanted) return at::Device(wanted);
-  }
-  throw InputError(
-      fmt::format("there is no device '{}'", name),
-      {.where = "--device",
-       .remedy = library.built_with_cuda
-                     ? "use cpu, cuda or cuda:N; `antisd doctor` lists what is here"
-                     : "this binary has no CUDA; build with `make CUDA=1` or use cpu"});
-}
-
-at::ScalarType choose_dtype(const std::string& name, at::Device device) {
-  if (name == "auto") return compute_dtype(device);
-  if (name == "bf16" && device.is_cpu()) {
-    throw InputError("the CPU computes in fp32 alone",
-                     {.where = "--dtype", .remedy = "leave it out, or use a GPU"});
-  }
-  if (name == "fp32" && device.is_cuda()) {
-    throw InputError("attention on a GPU computes in bf16 alone",
-                     {.where = "--dtype", .remedy = "leave it out"});
-  }
-  return name == "bf16" ? at::kBFloat16 : at::kFloat;
-}
 
 // Ids as they are, or texts through the model's tokenizer, which is loaded when the first text
 // comes.

@@ -1,0 +1,241 @@
+#include "cli/training_run.h"
+
+#ifdef ANTISD_TORCH
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "checkpoint/checkpoint.h"
+#include "cli/build_info.h"
+#include "cli/device_choice.h"
+#include "core/error.h"
+#include "io/atomic_file.h"
+#include "model/weights.h"
+#include "ops/tensor_errors.h"
+#include "rollout/stop_ids.h"
+#include "trainer/run_lock.h"
+#include "trainer/stop_signals.h"
+#include "trainer/trainer.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where the run's weights come from.
+struct Source {
+  std::optional<FoundCheckpoint> resumed;  // of this run directory
+  std::optional<FoundCheckpoint> parent;   // train.init_from
+  fs::path model;                          // tokenizer, template and, without the others, weights
+};
+
+bool holds_a_run(const fs::path& directory) {
+  return fs::exists(directory / "metrics.jsonl") || fs::exists(directory / "checkpoints");
+}
+
+void report_skipped(Recorder& recorder, const NewestCheckpoint& newest) {
+  for (const SkippedCheckpoint& skipped : newest.skipped)
+    recorder.warn(fmt::format("skipped {}: {}", skipped.path.string(), skipped.reason));
+}
+
+// A checkpoint, or a run directory, whose newest whole one is meant.
+FoundCheckpoint find_parent(const fs::path& path, Recorder& recorder) {
+  if (!fs::exists(path / "checkpoints")) return verify_checkpoint(path);
+  const NewestCheckpoint newest = find_newest_whole(path / "checkpoints");
+  report_skipped(recorder, newest);
+  if (newest.found) return *newest.found;
+  throw InputError("the run has no whole checkpoint",
+                   {.where = path.string(), .remedy = "train it further, or name a checkpoint"});
+}
+
+Source find_source(const RunConfig& config, bool resume, Recorder& recorder) {
+  Source source;
+  if (resume) {
+    const NewestCheckpoint newest = find_newest_whole(recorder.directory() / "checkpoints");
+    report_skipped(recorder, newest);
+    source.resumed = newest.found;
+    recorder.info(newest.found ? fmt::format("going on from {}", newest.found->path.string())
+                               : "no whole checkpoint to go on from; starting at step 0");
+  }
+  if (!source.resumed && !config.train.init_from.empty()) {
+    source.parent = find_parent(config.train.init_from, recorder);
+    recorder.info(fmt::format("starting from {}", source.parent->path.string()));
+  }
+  source.model = config.model.path;
+  if (source.model.empty() && !config.train.init_from.empty())
+    source.model = find_parent(config.train.init_from, recorder).path / "model";
+  if (source.model.empty()) {
+    throw InputError("no model is named",
+                     {.where = "model.path", .remedy = "give a Hugging Face model directory"});
+  }
+  return source;
+}
+
+bool has_chat_template(const fs::path& model) {
+  if (fs::exists(model / "chat_template.jinja")) return true;
+  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
+    if (!fs::exists(model / name)) continue;
+    const Json file = parse_json(read_file(model / name), (model / name).string());
+    if (file.is_object() && file.contains("chat_template")) return true;
+  }
+  return false;
+}
+
+PromptRenderer make_renderer(const fs::path& model, const DataConfig& config, Recorder& recorder) {
+  std::optional<ChatTemplate> chat;
+  if (has_chat_template(model)) {
+    chat = ChatTemplate::load(model);
+  } else {
+    recorder.warn(
+        fmt::format("{} has no chat template: prompts are given as plain text", model.string()));
+  }
+  return PromptRenderer(Tokenizer::load(model), std::move(chat), config);
+}
+
+PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
+                        Recorder& recorder) {
+  if (config.data.train.empty()) {
+    throw InputError("no training data is named",
+                     {.where = "data.train", .remedy = "give JSONL or Parquet files"});
+  }
+  const bool needs_answers = config.reward.kind == "math" || config.reward.kind == "code";
+  PromptSetReport report;
+  PromptSet problems = PromptSet::load(
+      {.files = config.data.train,
+       .map = config.data.map,
+       .require_answer = needs_answers,
+       .drop_duplicates = false,
+       .drop_empty_answers = needs_answers,
+       .max_prompt_characters = 0,
+       .max_prompt_tokens = config.data.max_prompt_tokens,
+       .count_tokens = [&](const Problem& p) { return std::ssize(renderer.encode(p)); }},
+      &report);
+  recorder.info(fmt::format("data: {}", report.text()));
+  return problems;
+}
+
+std::vector<TokenId> find_stop_ids(const fs::path& model, const Tokenizer& tokenizer,
+                                   Recorder& recorder) {
+  std::vector<TokenId> ids = read_stop_ids(model);
+  const std::optional<TokenId> own = tokenizer.special_token_id("eos_token");
+  if (own && std::find(ids.begin(), ids.end(), *own) == ids.end()) ids.push_back(*own);
+  if (ids.empty())
+    recorder.warn("the model names no end-of-sequence token: every response will be truncated");
+  return ids;
+}
+
+CausalLm make_model(const Source& source, const RunConfig& config, at::Device device) {
+  const at::ScalarType dtype = choose_dtype(config.model.dtype, device);
+  if (!source.resumed && !source.parent) return load_model(source.model, device, dtype);
+  return CausalLm(read_model_shape(source.model / "config.json"), device, dtype);
+}
+
+void restore(TrainState& state, const Source& source) {
+  state.reference = fs::absolute(source.model).lexically_normal().string();
+  if (source.parent) start_from(state, source.parent->path);
+  if (source.resumed) resume(state, source.resumed->path);
+}
+
+void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
+                    Recorder& recorder) {
+  const std::int64_t longest = config.rollout.max_sequence_tokens;
+  if (longest > shape.max_positions) {
+    recorder.warn(
+        fmt::format("rollout.max_sequence_tokens = {} is more than the model's {} "
+                    "positions: responses end there",
+                    longest, shape.max_positions));
+  } else if (method.needs_teacher() &&
+             longest + config.context.max_solution_tokens > shape.max_positions) {
+    recorder.warn(
+        fmt::format("with a solution of context.max_solution_tokens = {} a teacher's "
+                    "prompt and response may not fit the model's {} positions",
+                    config.context.max_solution_tokens, shape.max_positions));
+  }
+  if (!config.eval.benches.empty())
+    recorder.warn("eval.benches: evaluation during training is not there yet");
+}
+
+int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions& options,
+             Console& console, const std::function<bool()>& stop, std::int64_t& last_step) {
+  const Method method = resolve_method(config.method, config.loss);
+  const at::Device device = choose_device(options.device);
+  const Source source = find_source(config, options.resume, recorder);
+  const PromptRenderer renderer = make_renderer(source.model, config.data, recorder);
+  const PromptSet problems = load_problems(config, renderer, recorder);
+  const std::unique_ptr<Grader> grader = make_grader(config.reward);
+  const std::unique_ptr<Communicator> processes = alone();
+  const auto seed = static_cast<std::uint64_t>(config.train.seed);
+
+  TrainState state(make_model(source, config, device),
+                   PromptStream(problems.size(), problems.fingerprint(),
+                                {.seed = seed, .shuffle = config.data.shuffle}),
+                   method.gate, adamw_options(config.optim), *processes);
+  restore(state, source);
+  last_step = state.step;
+  warn_of_limits(config, method, state.model.shape(), recorder);
+  std::optional<CausalLm> reference;
+  if (config.loss.kl_coef > 0) reference = load_model(state.reference, device, state.model.dtype());
+
+  recorder.open(config,
+                {.version = kBuildInfo.version,
+                 .revision = kBuildInfo.revision,
+                 .command_line = options.command_line,
+                 .device = device.str(),
+                 .dtype = state.model.dtype() == at::kFloat ? "fp32" : "bf16"},
+                state.step);
+  if (state.step >= config.train.steps) {
+    recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
+                              state.step, config.train.steps));
+    recorder.finish("finished", state.step);
+    return 0;
+  }
+  recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
+                            device.str(), state.step + 1, config.train.steps,
+                            config.rollout.prompts_per_step, config.rollout.group_size));
+  Trainer trainer({.config = config,
+                   .state = state,
+                   .problems = problems,
+                   .renderer = renderer,
+                   .grader = *grader,
+                   .processes = *processes,
+                   .recorder = recorder,
+                   .console = console,
+                   .reference = reference ? &*reference : nullptr,
+                   .stop_ids = find_stop_ids(source.model, renderer.tokenizer(), recorder),
+                   .origin = source.model});
+  const bool whole = trainer.run([&] {
+    last_step = state.step;
+    return stop();
+  });
+  last_step = state.step;
+  recorder.finish(whole ? "finished" : "stopped by a signal", state.step);
+  return whole ? 0 : kStoppedStatus;
+}
+
+}  // namespace
+
+int run_training(const RunConfig& config, const TrainingOptions& options, Console& console,
+                 const std::function<bool()>& stop) {
+  at::set_num_threads(options.threads);
+  const RunLock lock(config.record.dir);
+  if (!options.resume && holds_a_run(config.record.dir)) {
+    throw InputError("the run directory holds a run already",
+                     {.where = config.record.dir,
+                      .remedy = "go on with --resume, or choose another record.dir"});
+  }
+  Recorder recorder(config.record, console);
+  std::int64_t last_step = 0;
+  int status = 1;
+  try {
+    with_tensor_errors(
+        [&] { status = train_in(recorder, config, options, console, stop, last_step); });
+  } catch (const Error& error) {
+    recorder.finish("failed: " + error.message(), last_step);
+    throw;
+  }
+  return status;
+}
+
+}  // namespace antisd
+
+#endif

@@ -1,0 +1,48 @@
+#include "trainer/batch_grader.h"
+
+#include "core/check.h"
+#include "core/error.h"
+#include "data/problem.h"
+
+namespace antisd {
+
+void BatchGrader::start(std::size_t group, const Prompt& prompt, const RolloutGroup& rollouts) {
+  const Problem& problem = *prompt.problem;
+  for (std::size_t i = 0; i < rollouts.rollouts.size(); ++i) {
+    const Rollout& rollout = rollouts.rollouts[i];
+    if (rollout.truncated()) continue;
+    stage_.submit({.response = rollout.text,
+                   .answer = problem.answer,
+                   .tests = problem.tests,
+                   .problem = prompt_text(problem)});
+    submitted_.emplace_back(group, i);
+  }
+}
+
+void BatchGrader::finish(const PromptBatch& prompts, RolloutBatch& batch) {
+  for (RolloutGroup& group : batch.groups) {
+    for (Rollout& rollout : group.rollouts) {
+      if (rollout.truncated()) rollout.grade = {.reward = 0.0, .reason = "truncated"};
+    }
+  }
+  const std::vector<std::pair<std::size_t, std::size_t>> submitted = std::move(submitted_);
+  submitted_.clear();
+  std::vector<Score> scores = stage_.finish();
+  ANTISD_CHECK_EQ(scores.size(), submitted.size());
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    const auto [group, sample] = submitted[k];
+    Score& score = scores[k];
+    if (score.reward && !(*score.reward >= 0 && *score.reward <= 1)) {
+      throw RunError(
+          fmt::format("the reward of problem '{}', sample {} is {}", prompts.prompts[group].id,
+                      sample, *score.reward),
+          {.where = "reward", .remedy = "a reward lies between 0 and 1; mend the grader"});
+    }
+    batch.groups[group].rollouts[sample].grade = {.reward = score.reward,
+                                                  .reason = std::move(score.reason),
+                                                  .passed = score.passed,
+                                                  .total = score.total};
+  }
+}
+
+}  // namespace antisd

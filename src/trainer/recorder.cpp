@@ -1,0 +1,158 @@
+#include "trainer/recorder.h"
+
+#include <chrono>
+#include <ctime>
+
+#include "checkpoint/folders.h"
+#include "core/error.h"
+#include "io/atomic_file.h"
+#include "io/system_error.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kSampleBytes = 2000;  // of a response in log.txt
+
+std::string time_text() {  // UTC, as ISO 8601
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+const fs::path& made(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) throw_cannot_write(directory, error.value());
+  return directory;
+}
+
+// The runs that this directory has seen before, of an older run.json; it may be damaged.
+Json earlier_runs(const fs::path& file) {
+  try {
+    if (!fs::exists(file)) return Json::array();
+    Json last = parse_json(read_file(file), file.string());
+    Json runs = last.value("earlier", Json::array());
+    last.erase("earlier");
+    runs.push_back(std::move(last));
+    return runs;
+  } catch (const std::exception&) {
+    return Json::array();
+  }
+}
+
+}  // namespace
+
+Recorder::Recorder(const RecordConfig& config, Console& console)
+    : config_(config),
+      console_(console),
+      directory_(made(config.dir)),
+      log_(directory_ / "log.txt") {}
+
+void Recorder::log(std::string_view text) {
+  try {
+    log_.append(fmt::format("{} {}\n", time_text(), text));
+  } catch (const RunError&) {
+    // The console has it; a warning about the log would be written to the log.
+  }
+}
+
+void Recorder::info(std::string_view text) {
+  console_.info(text);
+  log(text);
+}
+
+void Recorder::warn(std::string_view text) {
+  console_.warn(text);
+  log(fmt::format("warning: {}", text));
+}
+
+void Recorder::attempt(const std::string& what, const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    warn(fmt::format("{} was not written: {}. The run goes on", what, error.message()));
+  }
+}
+
+void Recorder::open(const RunConfig& config, const RunInfo& info, std::int64_t step) {
+  run_ = {{"version", info.version},
+          {"revision", info.revision},
+          {"command_line", info.command_line},
+          {"device", info.device},
+          {"dtype", info.dtype},
+          {"seed", config.train.seed},
+          {"method", config.method.name},
+          {"started", time_text()},
+          {"first_step", step},
+          {"ended", nullptr},
+          {"last_step", nullptr},
+          {"exit_reason", nullptr},
+          {"earlier", earlier_runs(directory_ / "run.json")}};
+  attempt("config.toml", [&] {
+    write_file_atomically(directory_ / "config.toml", config.options().to_toml(false));
+  });
+  attempt("run.json", [&] { write_run_json(); });
+  const MetricsCut cut = cut_metrics(directory_ / "metrics.jsonl", step);
+  if (cut.later + cut.broken > 0) {
+    this->info(fmt::format("metrics.jsonl: {} rows of steps after {} cut off, {} broken lines",
+                           cut.later, step, cut.broken));
+  }
+  metrics_.emplace(directory_ / "metrics.jsonl");
+  if (config_.tensorboard) tensorboard_.emplace(directory_, step + 1);
+}
+
+void Recorder::metrics(std::int64_t step, const MetricSet& metrics) {
+  attempt(fmt::format("the row of step {} in metrics.jsonl", step),
+          [&] { metrics_->write(step, metrics); });
+  if (tensorboard_)
+    attempt(fmt::format("step {} for TensorBoard", step),
+            [&] { tensorboard_->write(step, metrics); });
+}
+
+void Recorder::rollouts(const StepRecord& record) {
+  const Rollout& sample = record.batch[0];
+  const std::string& text = sample.text;
+  log(fmt::format("step {} problem {} reward {}{}: {}{}", record.step, record.prompts.prompts[0].id,
+                  sample.grade.reward ? fmt::format("{}", *sample.grade.reward) : "none",
+                  sample.truncated() ? ", truncated" : "", text.substr(0, kSampleBytes),
+                  text.size() > kSampleBytes ? " [...]" : ""));
+  if (config_.rollouts_every == 0 || record.step % config_.rollouts_every != 0) return;
+  attempt(fmt::format("the rollouts of step {}", record.step), [&] {
+    AtomicFile file(made(directory_ / "rollouts") / (step_name(record.step) + ".jsonl"));
+    for (std::size_t r = 0; r < record.batch.size(); ++r)
+      file.write(to_json_line(rollout_row(record, r)) + "\n");
+    file.commit();
+  });
+}
+
+fs::path Recorder::failure(const StepRecord& record, std::size_t rollout,
+                           const std::string& reason) {
+  const fs::path path = directory_ / "failed" / (step_name(record.step) + ".jsonl");
+  attempt("the response that stopped the step", [&] {
+    made(path.parent_path());
+    Json row = rollout_row(record, rollout);
+    row["failure"] = reason;
+    write_file_atomically(path, to_json_line(row) + "\n");
+  });
+  return path;
+}
+
+void Recorder::write_run_json() {
+  write_file_atomically(directory_ / "run.json",
+                        run_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void Recorder::finish(const std::string& reason, std::int64_t step) {
+  run_["ended"] = time_text();
+  run_["last_step"] = step;
+  run_["exit_reason"] = reason;
+  attempt("run.json", [&] { write_run_json(); });
+  log(reason);
+}
+
+}  // namespace antisd

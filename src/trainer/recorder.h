@@ -1,0 +1,71 @@
+// What a run leaves in its directory: config.toml, run.json, metrics.jsonl, TensorBoard files,
+// rollouts/, log.txt.
+//
+//   Recorder recorder(config.record, console);
+//   recorder.open(config, info, state.step);
+//   recorder.metrics(12, metrics);
+//   recorder.finish("finished", state.step);
+//
+// What the disk refuses is warned about and never stops the run.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "config/run_config.h"
+#include "io/json.h"
+#include "metrics/append_file.h"
+#include "metrics/console.h"
+#include "metrics/metrics_file.h"
+#include "metrics/tensorboard_file.h"
+#include "trainer/step_record.h"
+
+namespace antisd {
+
+// What run.json says of the program and the machine.
+struct RunInfo {
+  std::string version, revision, command_line, device, dtype;
+};
+
+class Recorder {
+ public:
+  // Makes the directory and opens log.txt. RunError where that fails.
+  Recorder(const RecordConfig& config, Console& console);
+
+  // To the console and to log.txt.
+  void info(std::string_view text);
+  void warn(std::string_view text);
+
+  // Begins or, with step > 0, goes on: rows of steps after `step` are cut off.
+  void open(const RunConfig& config, const RunInfo& info, std::int64_t step);
+
+  void metrics(std::int64_t step, const MetricSet& metrics);
+  // rollouts/step-NNNNNN.jsonl where it is due, and one response in log.txt.
+  void rollouts(const StepRecord& record);
+  // One rollout into failed/, for a step that was stopped. Returns the file.
+  std::filesystem::path failure(const StepRecord& record, std::size_t rollout,
+                                const std::string& reason);
+  // run.json, with the exit reason: "finished", "stopped by a signal", or an error's message.
+  void finish(const std::string& reason, std::int64_t step);
+
+  const std::filesystem::path& directory() const { return directory_; }
+
+ private:
+  void attempt(const std::string& what, const std::function<void()>& write);
+  void log(std::string_view text);
+  void write_run_json();
+
+  RecordConfig config_;
+  Console& console_;
+  std::filesystem::path directory_;
+  AppendFile log_;
+  std::optional<MetricsFile> metrics_;
+  std::optional<TensorboardFile> tensorboard_;
+  Json run_;
+};
+
+}  // namespace antisd

@@ -1,0 +1,49 @@
+// Sampling of a step's groups: prompts in, the records of the step out.
+//
+//   RolloutBatch batch = sampler.generate(state.model, prompts, /*step=*/k,
+//       [&](std::size_t p, const RolloutGroup& group) { grader.start(prompts.prompts[p], group);
+//       });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "batch/prompts.h"
+#include "batch/rollouts.h"
+#include "config/run_config.h"
+#include "rollout/rollout_engine.h"
+#include "text/tokenizer.h"
+
+namespace antisd {
+
+// The engine's samples as a step's records. The text has no special tokens; ids that the tokenizer
+// does not know (padded rows of the vocabulary) have no text.
+RolloutGroup to_rollouts(const SampleGroup& group, const Tokenizer& tokenizer);
+
+class GroupSampler {
+ public:
+  using OnGroup = std::function<void(std::size_t prompt, const RolloutGroup& group)>;
+
+  // Borrows the tokenizer.
+  GroupSampler(const RolloutConfig& config, std::uint64_t seed, std::vector<TokenId> stop_ids,
+               const Tokenizer& tokenizer);
+
+  // `on_group` is called as soon as a group has ended, while others still decode.
+  RolloutBatch generate(const CausalLm& policy, const PromptBatch& prompts,
+                        const OnGroup& on_group);
+
+  const RolloutStats& last_stats() const { return stats_; }
+  // Memory for the update.
+  void release() { engine_.release(); }
+
+ private:
+  RolloutConfig config_;
+  std::uint64_t seed_;
+  std::vector<TokenId> stop_ids_;
+  const Tokenizer& tokenizer_;
+  RolloutEngine engine_;
+  RolloutStats stats_;
+};
+
+}  // namespace antisd

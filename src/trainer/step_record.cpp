@@ -1,0 +1,220 @@
+#include "trainer/step_record.h"
+
+#include <cmath>
+#include <limits>
+
+#include <ATen/DeviceAccelerator.h>
+#include <sys/resource.h>
+
+#include "algo/gate_signal.h"
+#include "algo/reward_summary.h"
+#include "metrics/statistics.h"
+
+namespace antisd {
+namespace {
+
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+// What the metrics say of the rollouts of all processes, one number each.
+struct Responses {
+  std::vector<double> lengths, prompt_lengths;
+  RolloutBatch grades;  // rewards and truncation alone
+};
+
+Responses gather_responses(const StepRecord& record, Communicator& processes) {
+  std::vector<double> own;
+  for (std::size_t r = 0; r < record.batch.size(); ++r) {
+    const Rollout& rollout = record.batch[r];
+    const Prompt& prompt = record.prompts.prompts[r / record.batch.group_size()];
+    own.insert(own.end(), {static_cast<double>(rollout.response_ids.size()),
+                           static_cast<double>(prompt.ids.size()), rollout.truncated() ? 1.0 : 0.0,
+                           rollout.grade.reward.value_or(kNothing)});
+  }
+  const std::vector<double> all = processes.gather(own);
+  Responses responses;
+  const std::size_t group_size = record.batch.group_size();
+  for (std::size_t i = 0; i + 4 <= all.size(); i += 4) {
+    responses.lengths.push_back(all[i]);
+    responses.prompt_lengths.push_back(all[i + 1]);
+    if (i / 4 % group_size == 0) responses.grades.groups.emplace_back();
+    Rollout& rollout = responses.grades.groups.back().rollouts.emplace_back();
+    rollout.finish_reason = all[i + 2] == 1 ? FinishReason::kLength : FinishReason::kStop;
+    if (!std::isnan(all[i + 3])) rollout.grade.reward = all[i + 3];
+  }
+  return responses;
+}
+
+double sum_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values)
+    sum += value;
+  return sum;
+}
+
+void set_moments(MetricSet& metrics, const std::string& name, const Moments& moments) {
+  metrics.set(name + "/mean", moments.mean());
+  metrics.set(name + "/max", moments.count > 0 ? moments.max : kNothing);
+  metrics.set(name + "/min", moments.count > 0 ? moments.min : kNothing);
+}
+
+void set_rewards(MetricSet& metrics, const Responses& responses) {
+  const RewardSummary rewards = summarise_rewards(responses.grades);
+  metrics.set("critic/rewards/mean", rewards.mean);
+  metrics.set("critic/rewards/max", rewards.max);
+  metrics.set("critic/rewards/min", rewards.min);
+  metrics.set("reward/non_truncated", rewards.non_truncated);
+  metrics.set("reward/grader_failed", static_cast<double>(rewards.grader_failed));
+  metrics.set("group/all_right_fraction", rewards.all_right_fraction);
+  metrics.set("group/all_wrong_fraction", rewards.all_wrong_fraction);
+  metrics.set("response_length", summarise(responses.lengths));
+  double truncated = 0;
+  for (std::size_t r = 0; r < responses.grades.size(); ++r)
+    truncated += responses.grades[r].truncated();
+  metrics.set("response_length/clip_ratio",
+              truncated / static_cast<double>(responses.grades.size()));
+  metrics.set("prompt_length", summarise(responses.prompt_lengths));
+}
+
+void set_update(MetricSet& metrics, const StepRecord& record) {
+  const UpdateTotals& totals = record.update.totals;
+  set_moments(metrics, "critic/advantages", totals.advantage);
+  metrics.set("actor/pg_loss", totals.mean_loss());
+  metrics.set("actor/entropy", totals.entropy.mean());
+  metrics.set("actor/pg_clipfrac", totals.clip_fraction());
+  metrics.set("actor/pg_clipfrac_lower", totals.dual_clip_fraction());
+  metrics.set("actor/ppo_kl", totals.policy_kl());
+  if (record.shaping.method.loss.kl_coef > 0) metrics.set("actor/kl_loss", totals.reference_kl());
+  metrics.set("actor/grad_norm", record.update.updates > 0 ? record.update.grad_norm : kNothing);
+  metrics.set("actor/lr", record.lr);
+  const Moments& gap = record.update.probability_gap;
+  metrics.set("training/rollout_probs_diff_mean", gap.mean());
+  metrics.set("training/rollout_probs_diff_max", gap.count > 0 ? gap.max : kNothing);
+}
+
+void set_term(MetricSet& metrics, const StepRecord& record) {
+  const Method& method = record.shaping.method;
+  if (method.sign == 0) return;
+  double lambda = 0;
+  std::int64_t graded = 0;
+  for (std::size_t r = 0; r < record.batch.size(); ++r) {
+    if (record.batch[r].grade.failed()) continue;
+    lambda += record.shaping.lambda[r];
+    ++graded;
+  }
+  metrics.set("antisd/lambda", lambda / static_cast<double>(graded));
+  metrics.set("antisd/gate", record.gate.open() ? 1 : 0);
+  metrics.set("antisd/gate_signal", record.gate.statistic);
+  metrics.set("antisd/h_warm", record.gate.h_warm);
+  metrics.set("antisd/tau", record.gate.tau);
+  const UpdateTotals& totals = record.update.totals;
+  set_moments(metrics, "antisd/u", totals.u);
+  metrics.set("antisd/u/std", totals.u.deviation());
+  metrics.set("antisd/u/frac_neg", totals.u.negative_fraction());
+  metrics.set("antisd/phi/mean", totals.phi.mean());
+  metrics.set("antisd/term_ratio", totals.term_ratio());
+}
+
+void set_teacher(MetricSet& metrics, const StepRecord& record, Communicator& processes) {
+  if (record.shaping.teacher.empty()) return;
+  // One response that holds every process's tokens.
+  std::vector<double> logp, entropy;
+  for (const TokenScores& scores : record.shaping.teacher) {
+    logp.insert(logp.end(), scores.logp.begin(), scores.logp.end());
+    entropy.insert(entropy.end(), scores.entropy.begin(), scores.entropy.end());
+  }
+  logp = processes.gather(logp);
+  entropy = processes.gather(entropy);
+  const TokenScores all{{logp.begin(), logp.end()}, {entropy.begin(), entropy.end()}};
+  const TeacherSummary teacher = summarise_teacher({&all, 1});
+  metrics.set("teacher/entropy_mean", teacher.entropy_mean);
+  metrics.set("teacher/entropy_median", teacher.entropy_median);
+  metrics.set("teacher/ppl", teacher.perplexity);
+
+  std::array<double, kContextSources> counts = {};
+  for (const Context& context : record.contexts.contexts)
+    ++counts[static_cast<std::size_t>(context.source)];
+  processes.sum(counts);
+  const double shown = sum_of(counts) - counts[static_cast<std::size_t>(ContextSource::kNone)];
+  for (const ContextSource source : {ContextSource::kPeer, ContextSource::kDataset,
+                                     ContextSource::kAnswer, ContextSource::kFeedback}) {
+    metrics.set(fmt::format("context/{}_fraction", context_source_name(source)),
+                shown > 0 ? counts[static_cast<std::size_t>(source)] / shown : 0);
+  }
+}
+
+void set_times(MetricSet& metrics, const StepRecord& record, const Responses& responses,
+               Communicator& processes) {
+  const StepTimes& times = record.times;
+  metrics.set("timing_s/gen", times.generate);
+  metrics.set("timing_s/reward", times.reward);
+  metrics.set("timing_s/score", times.score);
+  metrics.set("timing_s/adv", times.advantage);
+  metrics.set("timing_s/update_actor", times.update);
+  metrics.set("timing_s/save", times.save);
+  metrics.set("timing_s/step", times.step);
+  const double tokens = sum_of(responses.lengths) + sum_of(responses.prompt_lengths);
+  metrics.set("perf/total_num_tokens", tokens);
+  metrics.set("perf/time_per_step", times.step);
+  metrics.set("perf/throughput", tokens / times.step / processes.size());
+}
+
+Json numbers_or_null(const auto& values) {
+  return values.empty() ? Json(nullptr) : Json(values);
+}
+
+}  // namespace
+
+MetricSet step_metrics(const StepRecord& record, Communicator& processes) {
+  MetricSet metrics;
+  const Responses responses = gather_responses(record, processes);
+  set_rewards(metrics, responses);
+  set_update(metrics, record);
+  set_term(metrics, record);
+  set_teacher(metrics, record, processes);
+  set_times(metrics, record, responses, processes);
+  return metrics;
+}
+
+double peak_memory_gb(at::Device device) {
+  if (device.is_cuda()) {
+    const auto stats = at::accelerator::getDeviceStats(device.has_index() ? device.index() : 0);
+    return static_cast<double>(stats.allocated_bytes[0].peak) / (1 << 30);
+  }
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / (1 << 20);  // of KiB
+}
+
+Json rollout_row(const StepRecord& record, std::size_t r) {
+  const Rollout& rollout = record.batch[r];
+  const std::size_t group_size = record.batch.group_size();
+  const Prompt& prompt = record.prompts.prompts[r / group_size];
+  const std::optional<double>& advantage = record.shaping.advantages[r];
+  const TokenScores& student = record.update.student[r];
+  const TokenScores teacher =
+      record.shaping.teacher.empty() ? TokenScores() : record.shaping.teacher[r];
+  const Context context =
+      record.contexts.contexts.empty() ? Context() : record.contexts.contexts[r];
+  Json row = {{"step", record.step},
+              {"prompt_id", prompt.id},
+              {"sample", r % group_size},
+              {"prompt_ids", prompt.ids},
+              {"response_ids", rollout.response_ids},
+              {"text", rollout.text},
+              {"reward", rollout.grade.reward ? Json(*rollout.grade.reward) : Json(nullptr)},
+              {"reason", rollout.grade.reason},
+              {"truncated", rollout.truncated()},
+              {"group_advantage", advantage ? Json(*advantage) : Json(nullptr)},
+              {"context_source", context_source_name(context.source)},
+              {"teacher_prompt_ids", numbers_or_null(context.prompt_ids)},
+              {"lambda", record.shaping.lambda.empty() ? 0.0 : record.shaping.lambda[r]},
+              {"sampling_logp", rollout.sampling_logp},
+              {"student_logp", numbers_or_null(student.logp)},
+              {"teacher_logp", numbers_or_null(teacher.logp)},
+              {"student_entropy", numbers_or_null(student.entropy)},
+              {"teacher_entropy", numbers_or_null(teacher.entropy)},
+              {"token_advantage", numbers_or_null(record.update.token_advantage[r])}};
+  return row;
+}
+
+}  // namespace antisd

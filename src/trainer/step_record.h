@@ -1,0 +1,50 @@
+// What one step leaves behind: its metrics and, where asked for, a row for each rollout.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "algo/gate.h"
+#include "batch/contexts.h"
+#include "dist/communicator.h"
+#include "io/json.h"
+#include "metrics/metric_set.h"
+#include "trainer/updater.h"
+
+namespace antisd {
+
+// Seconds of the phases of a step.
+struct StepTimes {
+  double generate = 0;   // sampling, with the grading that runs beside it
+  double reward = 0;     // waiting for grades after the last response
+  double score = 0;      // contexts and the passes over them
+  double advantage = 0;  // gate and shaping
+  double update = 0;
+  double step = 0;  // the whole step, without saving
+  double save = 0;  // of the checkpoint before this step, where there was one
+};
+
+// Everything of a step, borrowed.
+struct StepRecord {
+  std::int64_t step;  // from 1: steps done when it is over
+  const PromptBatch& prompts;
+  const RolloutBatch& batch;
+  const ContextBatch& contexts;  // empty without a teacher
+  const Shaping& shaping;
+  const GateReading& gate;
+  const UpdateResult& update;
+  double lr;
+  const StepTimes& times;
+};
+
+// The metrics of docs/conventions, the same on every process.
+MetricSet step_metrics(const StepRecord& record, Communicator& processes);
+
+// The most memory that was ever held, in GiB: by tensors on a GPU, by the whole process on a CPU.
+double peak_memory_gb(at::Device device);
+
+// One row of rollouts/step-NNNNNN.jsonl. What is not known (no teacher, a failed grade) is null.
+Json rollout_row(const StepRecord& record, std::size_t rollout);
+
+}  // namespace antisd

@@ -1,0 +1,20 @@
+// SIGINT, SIGTERM and SIGUSR1 (what Slurm sends before it ends a job) as a wish to stop: the step
+// is finished and saved. A second one leaves at once.
+#pragma once
+
+namespace antisd {
+
+inline constexpr int kStoppedStatus = 130;
+
+// Catches the signals as long as it lives. One at a time.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  static bool received();
+};
+
+}  // namespace antisd

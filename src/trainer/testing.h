@@ -1,0 +1,165 @@
+// For tests of training: a model of a few thousand weights that speaks twenty words, problems for
+// it, and a grader that likes one word.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "core/testing.h"
+#include "io/atomic_file.h"
+#include "io/jsonl.h"
+#include "model/weights.h"
+#include "trainer/trainer.h"
+
+namespace antisd::testing {
+
+inline const std::vector<std::string>& small_words() {
+  static const std::vector<std::string> words = {
+      "[UNK]",      "[EOS]",   "Numbers",   "target", "|",     "Previous", "attempt",
+      "Assessment", "correct", "incorrect", "Solve",  "boxed", "win",      "lose",
+      "1",          "2",       "3",         "4",      "5",     "6"};
+  return words;
+}
+
+// A Hugging Face directory: Qwen3 of two layers with random weights, and a word-level tokenizer.
+inline std::filesystem::path make_small_model(const std::filesystem::path& directory,
+                                              std::uint64_t seed = 1) {
+  std::filesystem::create_directories(directory);
+  write_file_atomically(directory / "config.json", R"({"architectures":["Qwen3ForCausalLM"],
+    "model_type":"qwen3","hidden_size":16,"intermediate_size":32,"num_hidden_layers":2,
+    "num_attention_heads":2,"num_key_value_heads":1,"head_dim":8,"vocab_size":20,
+    "max_position_embeddings":128,"rms_norm_eps":1e-6,"rope_theta":10000.0,"hidden_act":"silu",
+    "tie_word_embeddings":true,"attention_bias":false,"eos_token_id":1,"torch_dtype":"float32"})");
+  std::string vocabulary;
+  for (std::size_t i = 0; i < small_words().size(); ++i)
+    vocabulary += fmt::format(R"({}"{}":{})", i == 0 ? "" : ",", small_words()[i], i);
+  write_file_atomically(
+      directory / "tokenizer.json",
+      fmt::format(R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":[
+        {{"id":1,"content":"[EOS]","single_word":false,"lstrip":false,"rstrip":false,
+          "normalized":false,"special":true}}],"normalizer":null,
+        "pre_tokenizer":{{"type":"WhitespaceSplit"}},"post_processor":null,"decoder":null,
+        "model":{{"type":"WordLevel","vocab":{{{}}},"unk_token":"[UNK]"}}}})",
+                  vocabulary));
+  write_file_atomically(directory / "tokenizer_config.json",
+                        R"({"eos_token":"[EOS]","unk_token":"[UNK]"})");
+  CausalLm model(read_model_shape(directory / "config.json"), at::kCPU, at::kFloat);
+  initialise_randomly(model, seed, 0.1);
+  save_model(model, directory, directory, at::kFloat);
+  return directory;
+}
+
+inline std::filesystem::path make_small_problems(const std::filesystem::path& file, int count = 6) {
+  std::string rows;
+  for (int i = 0; i < count; ++i)
+    rows += fmt::format(R"({{"id":"p{}","problem":"Numbers {} {} target {}","answer":"win"}})"
+                        "\n",
+                        i, 1 + i % 6, 1 + (i / 6 + i) % 6, 1 + i % 5);
+  write_file_atomically(file, rows);
+  return file;
+}
+
+// Everything small; `folder` gets the model, the data and the run.
+inline std::vector<std::string> small_settings(const std::filesystem::path& folder) {
+  return {"model.path=" + (folder / "model").string(),
+          "data.train=" + (folder / "problems.jsonl").string(),
+          "data.template=countdown",
+          "data.max_prompt_tokens=16",
+          "rollout.prompts_per_step=3",
+          "rollout.group_size=4",
+          "rollout.max_sequence_tokens=24",
+          "context.max_solution_tokens=24",
+          "method.gate.warmup_steps=2",
+          "reward.kind=countdown",
+          "optim.lr=0.003",
+          "train.steps=6",
+          "checkpoint.every=0",
+          "record.dir=" + (folder / "run").string(),
+          "record.rollouts_every=1"};
+}
+
+// Right is a response that says "win"; one that says "lose" first cannot be graded.
+class WordGrader : public Grader {
+ public:
+  Score score(const GradeRequest& request) override {
+    const std::size_t win = request.response.find("win"), lose = request.response.find("lose");
+    if (fails && lose < win) return {std::nullopt, "said lose"};
+    return {win != std::string::npos ? 1.0 : 0.0, ""};
+  }
+  bool fails = false;
+};
+
+// A whole training in memory, but for its run directory.
+class SmallTraining {
+ public:
+  explicit SmallTraining(const std::vector<std::string>& settings = {}) {
+    at::set_num_threads(1);  // more only wait for each other on so little work
+    make_small_model(folder / "model");
+    make_small_problems(folder / "problems.jsonl");
+    for (const std::string& setting : small_settings(folder.path()))
+      config.options().assign(setting);
+    for (const std::string& setting : settings)
+      config.options().assign(setting);
+    config.resolve();
+    method = resolve_method(config.method, config.loss);
+    renderer.emplace(Tokenizer::load(folder / "model"), std::nullopt, config.data);
+    problems = PromptSet::load({.files = config.data.train, .map = {}, .count_tokens = {}});
+    state = std::make_unique<TrainState>(
+        load_model(folder / "model", at::kCPU, at::kFloat),
+        PromptStream(problems.size(), problems.fingerprint(), {.seed = 0}), method.gate,
+        adamw_options(config.optim), *processes);
+    recorder.emplace(config.record, console);
+    recorder->open(config, {}, 0);
+  }
+
+  bool run(const std::function<bool()>& stop = [] { return false; }) {
+    Trainer trainer({.config = config,
+                     .state = *state,
+                     .problems = problems,
+                     .renderer = *renderer,
+                     .grader = grader,
+                     .processes = *processes,
+                     .recorder = *recorder,
+                     .console = console,
+                     .reference = reference ? &*reference : nullptr,
+                     .stop_ids = {1},
+                     .origin = folder / "model"});
+    return trainer.run(stop);
+  }
+
+  // Rows of a file of the run directory.
+  std::vector<Json> rows(const std::string& file) const {
+    std::vector<Json> all;
+    JsonlReader reader(recorder->directory() / file);
+    for (Json row; reader.next(row);)
+      all.push_back(row);
+    return all;
+  }
+
+  TemporaryFolder folder;
+  RunConfig config;
+  Method method;
+  std::unique_ptr<Communicator> processes = alone();
+  std::optional<PromptRenderer> renderer;
+  PromptSet problems = {};
+  std::unique_ptr<TrainState> state;
+  std::optional<CausalLm> reference;
+  WordGrader grader;
+  Console console{{.quiet = true}};
+  std::optional<Recorder> recorder;
+};
+
+// Every byte of the weights.
+inline std::string weight_bytes(const CausalLm& model) {
+  std::string bytes;
+  for (const Parameter& parameter : model.parameters())
+    bytes.append(static_cast<const char*>(parameter.value.const_data_ptr()),
+                 parameter.value.nbytes());
+  return bytes;
+}
+
+}  // namespace antisd::testing

@@ -1,0 +1,141 @@
+#include "trainer/train_state.h"
+
+#include <array>
+
+#include "checkpoint/checkpoint.h"
+#include "core/error.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kPositions = {"warming_up", "open", "closed_low", "closed_high"};
+
+Json optional_number(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+std::optional<double> optional_number_from(const Json& json) {
+  return json.is_null() ? std::nullopt : std::optional(json.get<double>());
+}
+
+GatePosition position_from(const std::string& name) {
+  for (std::size_t i = 0; i < kPositions.size(); ++i) {
+    if (name == kPositions[i]) return static_cast<GatePosition>(i);
+  }
+  throw InputError(fmt::format("the gate's saved position is '{}'", name),
+                   {.remedy = "resume from another checkpoint"});
+}
+
+// What the JSON library throws for a missing or unfit value, as an error of ours.
+template <typename Read>
+auto read_saved(Read&& read) {
+  try {
+    return read();
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(fmt::format("the saved state is not one of ours ({})", error.what()),
+                     {.where = "state.json", .remedy = "resume from another checkpoint"});
+  }
+}
+
+// Weights and optimizer, and what resuming and starting from another run have in common.
+Json load_common(TrainState& state, const fs::path& checkpoint) {
+  const Json saved = load_checkpoint(checkpoint, state.model, state.optimizer);
+  read_saved([&] {
+    state.prompts.restore(saved.at("prompts"));
+    state.reference = saved.at("reference").get<std::string>();
+  });
+  return saved;
+}
+
+}  // namespace
+
+Json to_json(const GateState& gate) {
+  return {{"position", kPositions.at(static_cast<std::size_t>(gate.position))},
+          {"steps", gate.steps},
+          {"warmup", gate.warmup},
+          {"h_warm", optional_number(gate.h_warm)},
+          {"previous", optional_number(gate.previous)}};
+}
+
+GateState gate_state_from(const Json& json) {
+  return read_saved([&] {
+    return GateState{.position = position_from(json.at("position").get<std::string>()),
+                     .steps = json.at("steps").get<std::int64_t>(),
+                     .warmup = json.at("warmup").get<std::vector<double>>(),
+                     .h_warm = optional_number_from(json.at("h_warm")),
+                     .previous = optional_number_from(json.at("previous"))};
+  });
+}
+
+Json to_json(const Moments& moments) {
+  Json json = {{"count", moments.count},
+               {"sum", moments.sum},
+               {"sum_squares", moments.sum_squares},
+               {"negative", moments.negative}};
+  if (moments.count > 0) {  // of nothing they are infinite, which JSON cannot say
+    json["min"] = moments.min;
+    json["max"] = moments.max;
+  }
+  return json;
+}
+
+Moments moments_from(const Json& json) {
+  return read_saved([&] {
+    Moments moments;
+    moments.count = json.at("count").get<std::int64_t>();
+    moments.sum = json.at("sum").get<double>();
+    moments.sum_squares = json.at("sum_squares").get<double>();
+    moments.negative = json.at("negative").get<std::int64_t>();
+    if (moments.count > 0) {
+      moments.min = json.at("min").get<double>();
+      moments.max = json.at("max").get<double>();
+    }
+    return moments;
+  });
+}
+
+Json to_json(const TrainState& state) {
+  Json json = {{"step", state.step},
+               {"steps_before", state.steps_before},
+               {"skipped", state.skipped},
+               {"prompts", state.prompts.state()},
+               {"gate", to_json(state.gate.state())},
+               {"warmup_u", to_json(state.warmup_u)},
+               {"reference", state.reference},
+               {"best", nullptr}};
+  if (state.best) {
+    json["best"] = {
+        {"metric", state.best->metric}, {"value", state.best->value}, {"step", state.best->step}};
+  }
+  return json;
+}
+
+void resume(TrainState& state, const fs::path& checkpoint) {
+  const Json saved = load_common(state, checkpoint);
+  read_saved([&] {
+    state.step = saved.at("step").get<std::int64_t>();
+    state.steps_before = saved.at("steps_before").get<std::int64_t>();
+    state.skipped = saved.at("skipped").get<std::int64_t>();
+    state.gate.restore(gate_state_from(saved.at("gate")));
+    state.warmup_u = moments_from(saved.at("warmup_u"));
+    const Json& best = saved.at("best");
+    state.best.reset();
+    if (!best.is_null()) {
+      state.best = {.metric = best.at("metric").get<std::string>(),
+                    .value = best.at("value").get<double>(),
+                    .step = best.at("step").get<std::int64_t>()};
+    }
+  });
+}
+
+void start_from(TrainState& state, const fs::path& checkpoint) {
+  const Json saved = load_common(state, checkpoint);
+  read_saved([&] {
+    state.steps_before =
+        saved.at("steps_before").get<std::int64_t>() + saved.at("step").get<std::int64_t>();
+  });
+}
+
+}  // namespace antisd

@@ -1,0 +1,71 @@
+// Everything that a run goes on from: exactly what a checkpoint holds, so that resuming has one
+// definition.
+//
+//   TrainState state(std::move(model), {problems, config, method, *processes});
+//   save_checkpoint(folder, state.step, {state.model, state.optimizer, origin}, to_json(state));
+//   resume(state, checkpoint);             // the same run, bit for bit
+//   start_from(state, other_runs_checkpoint);   // another run's weights, optimizer and cursor
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "algo/gate.h"
+#include "algo/moments.h"
+#include "data/prompt_stream.h"
+#include "io/json.h"
+#include "optim/adamw.h"
+
+namespace antisd {
+
+// The checkpoint that checkpoint.keep_best never prunes.
+struct BestCheckpoint {
+  std::string metric;
+  double value = 0;
+  std::int64_t step = 0;
+};
+
+struct TrainState {
+  TrainState(CausalLm policy, PromptStream stream, const GateRules& gate_rules,
+             const AdamWOptions& adamw, Communicator& processes)
+      : prompts(std::move(stream)),
+        gate(gate_rules),
+        model(std::move(policy)),
+        optimizer(model, adamw, processes) {}
+  TrainState(const TrainState&) = delete;  // the optimizer points at the model
+  TrainState& operator=(const TrainState&) = delete;
+
+  std::int64_t step = 0;          // steps that this run has done
+  std::int64_t steps_before = 0;  // by the runs that it was started from
+  std::int64_t skipped = 0;       // steps without a single graded response
+  PromptStream prompts;
+  EntropyGate gate;
+  Moments warmup_u;       // u over the steps in which the gate warmed up
+  std::string reference;  // model directory of the frozen reference
+  std::optional<BestCheckpoint> best;
+  CausalLm model;
+  AdamW optimizer;
+
+  // What random numbers are keyed by: a run that was started from another draws new ones.
+  std::uint32_t random_step() const { return static_cast<std::uint32_t>(steps_before + step); }
+};
+
+// All but weights and optimizer, which a checkpoint keeps in files of their own.
+Json to_json(const TrainState& state);
+
+// Goes on as the checkpoint's own run. InputError for a checkpoint of another model, data set, seed
+// or gate, or one whose state.json is not ours; then the state is of no use any more.
+void resume(TrainState& state, const std::filesystem::path& checkpoint);
+
+// Continual training: weights, optimizer, data cursor and reference of another run. Steps count
+// from 0 again and the gate warms up anew.
+void start_from(TrainState& state, const std::filesystem::path& checkpoint);
+
+Json to_json(const GateState& gate);
+Json to_json(const Moments& moments);
+GateState gate_state_from(const Json& json);  // InputError
+Moments moments_from(const Json& json);
+
+}  // namespace antisd

@@ -1,0 +1,294 @@
+#include "trainer/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <map>
+
+#include "algo/gate_signal.h"
+#include "checkpoint/checkpoint.h"
+#include "core/check.h"
+#include "scoring/scorer.h"
+
+namespace antisd {
+namespace {
+
+class PhaseClock {
+ public:
+  double lap() {  // seconds since the last one
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// The prompts that this process rolls out; each keeps its index in the step.
+PromptBatch own_share(PromptBatch all, const Communicator& processes) {
+  const std::size_t count = all.prompts.size(), size = static_cast<std::size_t>(processes.size()),
+                    rank = static_cast<std::size_t>(processes.rank());
+  const auto begin = all.prompts.begin();
+  PromptBatch own{.step = all.step, .prompts = {}};
+  own.prompts.assign(std::make_move_iterator(begin + std::ptrdiff_t(rank * count / size)),
+                     std::make_move_iterator(begin + std::ptrdiff_t((rank + 1) * count / size)));
+  return own;
+}
+
+Method trainable_method(const RunConfig& config) {
+  Method method = resolve_method(config.method, config.loss);
+  if (method.distils) {
+    throw InputError(fmt::format("method '{}' cannot be trained yet", method.name),
+                     {.where = "method.name",
+                      .remedy = "its loss is there, but not the pass over the likeliest tokens; "
+                                "use sd, antisd or grpo"});
+  }
+  return method;
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainerParts parts)
+    : parts_(std::move(parts)),
+      config_(parts_.config),
+      state_(parts_.state),
+      method_(trainable_method(config_)),
+      schedule_(make_schedule(config_.optim, config_.train.steps)),
+      sampler_(config_.rollout, static_cast<std::uint64_t>(config_.train.seed), parts_.stop_ids,
+               parts_.renderer.tokenizer()),
+      grader_(parts_.grader, config_.reward),
+      context_(config_.context, task_of(config_.reward, config_.data),
+               static_cast<std::uint64_t>(config_.train.seed), parts_.renderer),
+      updater_({.minibatches = config_.train.minibatches,
+                .epochs = config_.train.epochs,
+                .micro_batch_tokens = config_.train.micro_batch_tokens,
+                .gradient_checkpointing = config_.model.gradient_checkpointing,
+                .temperature = config_.rollout.temperature},
+               parts_.processes) {
+  ANTISD_CHECK(config_.loss.kl_coef == 0 || parts_.reference != nullptr);
+}
+
+bool Trainer::run(const std::function<bool()>& stop) {
+  ProgressBar bar(
+      parts_.console,
+      {.label = "train", .unit = "step", .total = config_.train.steps, .done = state_.step});
+  saved_step_ = state_.step;
+  const std::int64_t every = config_.checkpoint.every;
+  while (state_.step < config_.train.steps && !stop()) {
+    step();
+    bar.update(state_.step, {{"reward", last_metrics_.find("critic/rewards/mean").value_or(NAN)},
+                             {"tokens", last_metrics_.find("response_length/mean").value_or(NAN)},
+                             {"lambda", last_metrics_.find("antisd/lambda").value_or(0)}});
+    if (every > 0 && state_.step % every == 0) save(last_metrics_);
+  }
+  if (saved_step_ != state_.step) save(last_metrics_);
+  bar.finish();
+  return state_.step >= config_.train.steps;
+}
+
+void Trainer::step() {
+  PhaseClock clock, whole;
+  StepTimes times{.save = std::exchange(last_save_s_, 0)};
+  const PromptBatch prompts = next_prompts();  // x
+  RolloutBatch batch = sample(prompts);        // y; groups are graded while others decode
+  times.generate = clock.lap();
+  grader_.finish(prompts, batch);  // R
+  warn_of_failed_grades(batch);
+  times.reward = clock.lap();
+
+  const ContextBatch contexts = build_contexts(prompts, batch);              // c
+  const std::vector<TokenScores> teacher = score_contexts(contexts, batch);  // t, H_T
+  const ScoresBefore before = score_before(prompts, batch);  // for the few methods that need it
+  times.score = clock.lap();
+
+  const GateReading gate = state_.gate.observe(gate_statistic_of(teacher, before.student));  // g
+  const Shaping shaping =  // A, lambda
+      shape(method_, group_advantages(batch), teacher, gate, state_.warmup_u);
+  times.advantage = clock.lap();
+
+  UpdateResult update;
+  const double lr = schedule_.at(state_.step);
+  const StepRecord record{state_.step + 1, prompts, batch, contexts, shaping, gate,
+                          update,          lr,      times};
+  update = update_policy(record, before);  // A - lambda phi(t - s), s from its own forward
+  times.update = clock.lap();
+  times.step = whole.lap();
+
+  if (gate.position == GatePosition::kWarmingUp) state_.warmup_u.add(update.totals.u);
+  ++state_.step;
+  record_step(record);
+}
+
+PromptBatch Trainer::next_prompts() {
+  const std::vector<std::size_t> indices =
+      state_.prompts.next(static_cast<std::size_t>(config_.rollout.prompts_per_step));
+  return own_share(parts_.renderer.batch(state_.random_step(), parts_.problems, indices),
+                   parts_.processes);
+}
+
+RolloutBatch Trainer::sample(const PromptBatch& prompts) {
+  RolloutBatch batch =
+      sampler_.generate(state_.model, prompts, [&](std::size_t p, const RolloutGroup& group) {
+        grader_.start(p, prompts.prompts[p], group);
+      });
+  sampler_.release();
+  return batch;
+}
+
+ContextBatch Trainer::build_contexts(const PromptBatch& prompts, const RolloutBatch& batch) const {
+  return method_.needs_teacher() ? context_.build(prompts, batch) : ContextBatch();
+}
+
+std::vector<TokenScores> Trainer::score_contexts(const ContextBatch& contexts,
+                                                 const RolloutBatch& batch) const {
+  if (!method_.needs_teacher()) return {};
+  const std::int64_t positions = state_.model.shape().max_positions;
+  for (std::size_t r = 0; r < batch.size(); ++r) {
+    const std::int64_t tokens =
+        std::ssize(contexts.contexts[r].prompt_ids) + std::ssize(batch[r].response_ids);
+    if (tokens <= positions) continue;
+    throw InputError(
+        fmt::format("a teacher's prompt and response have {} tokens; the model has {} positions",
+                    tokens, positions),
+        {.remedy = "lower rollout.max_sequence_tokens or context.max_solution_tokens"});
+  }
+  return score_rollouts(state_.model, batch, [&](std::size_t r) -> const std::vector<TokenId>& {
+    return contexts.contexts[r].prompt_ids;
+  });
+}
+
+Trainer::ScoresBefore Trainer::score_before(const PromptBatch& prompts,
+                                            const RolloutBatch& batch) const {
+  const auto prompt_of = [&](std::size_t r) -> const std::vector<TokenId>& {
+    return prompts.prompts[r / batch.group_size()].ids;
+  };
+  ScoresBefore before;
+  if (updater_.needs_old_scores() || method_.gates_on_student())
+    before.student = score_rollouts(state_.model, batch, prompt_of);
+  if (config_.loss.kl_coef > 0)
+    before.reference = score_rollouts(*parts_.reference, batch, prompt_of);
+  return before;
+}
+
+std::vector<TokenScores> Trainer::score_rollouts(
+    const CausalLm& model, const RolloutBatch& batch,
+    const std::function<const std::vector<TokenId>&(std::size_t)>& prompt_of) const {
+  std::vector<ScoreRequest> requests;
+  RolloutNumbers graded;
+  for (std::size_t r = 0; r < batch.size(); ++r) {
+    if (batch[r].grade.failed()) continue;
+    graded.push_back(r);
+    requests.push_back({prompt_of(r), batch[r].response_ids});
+  }
+  std::vector<TokenScores> scores = score(model, requests,
+                                          {.temperature = config_.rollout.temperature,
+                                           .max_batch_tokens = config_.train.micro_batch_tokens,
+                                           .pack = {}});
+  std::vector<TokenScores> by_rollout(batch.size());
+  for (std::size_t i = 0; i < graded.size(); ++i)
+    by_rollout[graded[i]] = std::move(scores[i]);
+  return by_rollout;
+}
+
+double Trainer::gate_statistic_of(std::span<const TokenScores> teacher,
+                                  std::span<const TokenScores> student) const {
+  const std::vector<float> own = gate_values(method_, teacher, student);
+  const std::vector<double> all =
+      parts_.processes.gather(std::vector<double>(own.begin(), own.end()));
+  return gate_statistic(method_.gate, std::vector<float>(all.begin(), all.end()));
+}
+
+UpdateResult Trainer::update_policy(const StepRecord& record, const ScoresBefore& before) {
+  UpdateInput input{.prompts = record.prompts, .batch = record.batch, .shaping = record.shaping};
+  if (updater_.needs_old_scores()) input.old_scores = before.student;
+  input.reference = before.reference;
+  try {
+    return updater_.step(state_.model, state_.optimizer, record.lr, input);
+  } catch (const NotFiniteError& error) {
+    const std::size_t r = error.rollout;
+    UpdateResult seen;
+    seen.student.resize(record.batch.size());
+    seen.student[r] = error.student;
+    seen.token_advantage.resize(record.batch.size());
+    const StepRecord failed{record.step,    record.prompts, record.batch, record.contexts,
+                            record.shaping, record.gate,    seen,         record.lr,
+                            record.times};
+    const std::filesystem::path file = parts_.recorder.failure(failed, r, error.problem());
+    const std::size_t group_size = record.batch.group_size();
+    throw NotFiniteError(
+        fmt::format("step {}: {}; it came from problem '{}', sample {}, see {}", record.step,
+                    error.problem(), record.prompts.prompts[r / group_size].id, r % group_size,
+                    file.string()),
+        r);
+  }
+}
+
+void Trainer::warn_of_failed_grades(const RolloutBatch& batch) {
+  std::map<std::string, int> reasons;
+  int failed = 0;
+  for (std::size_t r = 0; r < batch.size(); ++r) {
+    if (!batch[r].grade.failed()) continue;
+    ++failed;
+    ++reasons[batch[r].grade.reason];
+  }
+  if (failed == 0) return;
+  std::string text;
+  for (const auto& [reason, count] : reasons)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", reason, count);
+  parts_.recorder.warn(
+      fmt::format("step {}: {} of {} responses could not be graded and are left "
+                  "out: {}",
+                  state_.step + 1, failed, batch.size(), text));
+}
+
+void Trainer::record_step(const StepRecord& record) {
+  if (record.update.updates == 0) {
+    ++state_.skipped;
+    parts_.recorder.warn(
+        fmt::format("step {}: no response was graded, nothing was learnt", record.step));
+  }
+  last_metrics_ = {};
+  last_metrics_.set("training/epoch", static_cast<double>(state_.prompts.epoch()));
+  last_metrics_.set("training/skipped_steps", static_cast<double>(state_.skipped));
+  last_metrics_.add(step_metrics(record, parts_.processes));
+  last_metrics_.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
+  parts_.recorder.metrics(record.step, last_metrics_);
+  parts_.recorder.rollouts(record);
+}
+
+void Trainer::note_best(const MetricSet& metrics) {
+  const std::string& metric = config_.checkpoint.keep_best;
+  if (metric.empty()) return;
+  const std::optional<double> value = metrics.find(metric);
+  if (!value) {
+    if (!std::exchange(warned_of_best_, true))
+      parts_.recorder.warn(fmt::format("checkpoint.keep_best: there is no metric '{}'", metric));
+    return;
+  }
+  const bool better = !state_.best || state_.best->metric != metric || *value > state_.best->value;
+  if (better && std::isfinite(*value)) state_.best = {metric, *value, state_.step};
+}
+
+void Trainer::save(const MetricSet& metrics) {
+  PhaseClock clock;
+  saved_step_ = state_.step;
+  const std::optional<BestCheckpoint> best_before = state_.best;
+  note_best(metrics);
+  const std::filesystem::path folder = parts_.recorder.directory() / "checkpoints";
+  try {
+    save_checkpoint(folder, state_.step, {state_.model, state_.optimizer, parts_.origin},
+                    to_json(state_));
+    Retention retention{.keep = config_.checkpoint.keep, .best_step = {}};
+    if (state_.best) retention.best_step = state_.best->step;
+    prune_checkpoints(folder, retention);
+  } catch (const RunError& error) {
+    state_.best = best_before;
+    parts_.recorder.warn(
+        fmt::format("STEP {} WAS NOT SAVED: {}. The run goes on; checkpoints from before are whole",
+                    state_.step, error.message()));
+  }
+  last_save_s_ = clock.lap();
+}
+
+}  // namespace antisd

@@ -1,0 +1,88 @@
+// The training loop: Algorithm 1 of the paper, one method or another.
+//
+//   Trainer trainer({config, state, problems, renderer, *grader, *processes, recorder}, {...});
+//   const bool whole = trainer.run([] { return StopSignals::received(); });
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "algo/method.h"
+#include "config/run_config.h"
+#include "context/context_builder.h"
+#include "data/prompt_set.h"
+#include "optim/schedule.h"
+#include "trainer/batch_grader.h"
+#include "trainer/recorder.h"
+#include "trainer/sampler.h"
+#include "trainer/train_state.h"
+#include "trainer/updater.h"
+
+namespace antisd {
+
+// All borrowed; they outlive the trainer.
+struct TrainerParts {
+  const RunConfig& config;
+  TrainState& state;
+  const PromptSet& problems;
+  const PromptRenderer& renderer;
+  Grader& grader;
+  Communicator& processes;
+  Recorder& recorder;
+  Console& console;
+  const CausalLm* reference = nullptr;  // needed where loss.kl_coef > 0
+  std::vector<TokenId> stop_ids;
+  std::filesystem::path origin;  // whose config and tokenizer files checkpoints carry
+};
+
+class Trainer {
+ public:
+  // InputError for a method that cannot be trained here.
+  explicit Trainer(TrainerParts parts);
+
+  // Up to train.steps, or until `stop` says so between two steps; saves at the end of either. False
+  // where it was stopped. NotFiniteError and the errors of graders and gate end it within a step:
+  // the weights are then as the step before left them.
+  bool run(const std::function<bool()>& stop);
+
+ private:
+  // By rollout number, of passes before the update; empty where nobody asks for them.
+  struct ScoresBefore {
+    std::vector<TokenScores> student, reference;
+  };
+
+  void step();
+  PromptBatch next_prompts();
+  RolloutBatch sample(const PromptBatch& prompts);
+  ContextBatch build_contexts(const PromptBatch& prompts, const RolloutBatch& batch) const;
+  std::vector<TokenScores> score_contexts(const ContextBatch& contexts,
+                                          const RolloutBatch& batch) const;
+  ScoresBefore score_before(const PromptBatch& prompts, const RolloutBatch& batch) const;
+  std::vector<TokenScores> score_rollouts(
+      const CausalLm& model, const RolloutBatch& batch,
+      const std::function<const std::vector<TokenId>&(std::size_t)>& prompt_of) const;
+  double gate_statistic_of(std::span<const TokenScores> teacher,
+                           std::span<const TokenScores> student) const;
+  UpdateResult update_policy(const StepRecord& record, const ScoresBefore& before);
+  void warn_of_failed_grades(const RolloutBatch& batch);
+  void record_step(const StepRecord& record);
+  void note_best(const MetricSet& metrics);
+  void save(const MetricSet& metrics);
+
+  TrainerParts parts_;
+  const RunConfig& config_;
+  TrainState& state_;
+  Method method_;
+  Schedule schedule_;
+  GroupSampler sampler_;
+  BatchGrader grader_;
+  ContextBuilder context_;
+  Updater updater_;
+  MetricSet last_metrics_;
+  double last_save_s_ = 0;
+  std::int64_t saved_step_ = -1;  // the last one that was tried
+  bool warned_of_best_ = false;
+};
+
+}  // namespace antisd

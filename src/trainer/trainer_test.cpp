@@ -1,0 +1,302 @@
+#include "trainer/trainer.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "checkpoint/checkpoint.h"
+#include "scoring/scorer.h"
+#include "trainer/testing.h"
+
+namespace antisd {
+namespace {
+
+using ::testing::Contains;
+using testing::error_of;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::SizeIs;
+using testing::SmallTraining;
+
+double mean_reward(const std::vector<Json>& rows, std::size_t first, std::size_t count) {
+  double sum = 0;
+  for (std::size_t i = first; i < first + count; ++i)
+    sum += rows[i]["critic/rewards/mean"].get<double>();
+  return sum / static_cast<double>(count);
+}
+
+// A bandit of a few words: "win", then the end.
+class LearnsTheWord : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LearnsTheWord, WithinAFewSteps) {
+  SmallTraining training({fmt::format("method.name={}", GetParam()), "train.steps=40",
+                          "rollout.prompts_per_step=6", "rollout.group_size=8", "optim.lr=0.01",
+                          "method.lambda_max=0.1", "record.rollouts_every=0"});
+  EXPECT_TRUE(training.run());
+  const std::vector<Json> rows = training.rows("metrics.jsonl");
+  ASSERT_THAT(rows, SizeIs(40));
+  EXPECT_LT(mean_reward(rows, 0, 3), 0.45);
+  EXPECT_GT(mean_reward(rows, 35, 5), 0.85);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, LearnsTheWord,
+                         ::testing::Values("grpo", "antisd", "antisd-no-teacher",
+                                           "antisd-multiplicative"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// From the dump alone, with formulas of our own: group advantages, u, phi, A - lambda phi(u).
+TEST(Trainer, TheRolloutDumpRecomputesEveryAdvantage) {
+  SmallTraining training({"train.steps=4"});
+  training.grader.fails = true;
+  ASSERT_TRUE(training.run());
+  int with_term = 0, failed = 0, peers = 0;
+  for (int step = 1; step <= 4; ++step) {
+    const std::vector<Json> rows = training.rows(fmt::format("rollouts/step-{:06}.jsonl", step));
+    ASSERT_THAT(rows, SizeIs(12));
+    for (std::size_t group = 0; group < 3; ++group) {
+      double sum = 0, squares = 0, n = 0;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const Json& reward = rows[4 * group + i]["reward"];
+        if (reward.is_null()) continue;
+        sum += reward.get<double>();
+        squares += reward.get<double>() * reward.get<double>();
+        ++n;
+      }
+      const double mean = sum / n;
+      const double deviation =
+          n < 2 ? 0 : std::sqrt(std::max(0.0, (squares - n * mean * mean) / (n - 1)));
+      for (std::size_t i = 0; i < 4; ++i) {
+        const Json& row = rows[4 * group + i];
+        EXPECT_EQ(row["step"], step);
+        EXPECT_EQ(row["sample"], i);
+        if (row["reward"].is_null()) {
+          ++failed;
+          EXPECT_TRUE(row["group_advantage"].is_null() && row["token_advantage"].is_null() &&
+                      row["teacher_logp"].is_null());
+          EXPECT_EQ(row["context_source"], "none");
+          continue;
+        }
+        const double expected =
+            deviation == 0 ? 0 : (row["reward"].get<double>() - mean) / (deviation + 1e-6);
+        EXPECT_NEAR(row["group_advantage"].get<double>(), expected, 1e-9);
+        const double lambda = row["lambda"].get<double>();
+        EXPECT_EQ(lambda, step <= 2 ? 0 : lambda);  // the gate's warm-up
+        with_term += lambda > 0;
+        peers += row["context_source"] == "peer";
+        ASSERT_EQ(row["token_advantage"].size(), row["response_ids"].size());
+        ASSERT_EQ(row["student_entropy"].size(), row["response_ids"].size());
+        for (std::size_t k = 0; k < row["response_ids"].size(); ++k) {
+          const double u =
+              row["teacher_logp"][k].get<double>() - row["student_logp"][k].get<double>();
+          const double phi = (std::log1p(std::exp(u)) - std::log(2.0)) / 2;
+          EXPECT_NEAR(row["token_advantage"][k].get<double>(), expected - lambda * phi, 1e-5);
+        }
+      }
+    }
+  }
+  EXPECT_GT(with_term, 0);
+  EXPECT_GT(failed, 0);
+  EXPECT_GT(peers, 0);
+}
+
+// The first step is taken with the weights of the model directory, so scoring anew must agree.
+TEST(Trainer, TheDumpsScoresAreThoseOfItsIds) {
+  SmallTraining training({"train.steps=1"});
+  ASSERT_TRUE(training.run());
+  const CausalLm model = load_model(training.folder / "model", at::kCPU, at::kFloat);
+  for (const Json& row : training.rows("rollouts/step-000001.jsonl")) {
+    const auto response = row["response_ids"].get<std::vector<TokenId>>();
+    const std::vector<ScoreRequest> requests = {
+        {row["prompt_ids"].get<std::vector<TokenId>>(), response},
+        {row["teacher_prompt_ids"].get<std::vector<TokenId>>(), response}};
+    const std::vector<TokenScores> scores = score(model, requests);
+    for (std::size_t k = 0; k < response.size(); ++k) {
+      EXPECT_NEAR(row["student_logp"][k].get<double>(), scores[0].logp[k], 1e-5);
+      EXPECT_NEAR(row["sampling_logp"][k].get<double>(), scores[0].logp[k], 1e-5);
+      EXPECT_NEAR(row["teacher_logp"][k].get<double>(), scores[1].logp[k], 1e-5);
+      EXPECT_NEAR(row["teacher_entropy"][k].get<double>(), scores[1].entropy[k], 1e-5);
+    }
+    // The verdict about the response itself is in its teacher's prompt.
+    const std::string prompt = training.renderer->tokenizer().decode(
+        row["teacher_prompt_ids"].get<std::vector<TokenId>>());
+    EXPECT_THAT(prompt,
+                HasSubstr(row["reward"] == 1.0 ? "Assessment correct" : "Assessment incorrect"));
+    EXPECT_THAT(prompt, HasSubstr("win"));  // every solution or answer says it
+  }
+}
+
+TEST(Trainer, MetricsHaveTheNamesPeopleKnow) {
+  SmallTraining training({"train.steps=3", "loss.kl_coef=0.01"});
+  training.reference = load_model(training.folder / "model", at::kCPU, at::kFloat);
+  ASSERT_TRUE(training.run());
+  const std::vector<Json> rows = training.rows("metrics.jsonl");
+  ASSERT_THAT(rows, SizeIs(3));
+  for (const char* name : {"training/global_step",
+                           "training/epoch",
+                           "critic/rewards/mean",
+                           "critic/rewards/max",
+                           "critic/rewards/min",
+                           "critic/advantages/mean",
+                           "critic/advantages/max",
+                           "actor/pg_loss",
+                           "actor/entropy",
+                           "actor/pg_clipfrac",
+                           "actor/ppo_kl",
+                           "actor/grad_norm",
+                           "actor/lr",
+                           "actor/kl_loss",
+                           "response_length/mean",
+                           "response_length/clip_ratio",
+                           "prompt_length/max",
+                           "timing_s/gen",
+                           "timing_s/reward",
+                           "timing_s/score",
+                           "timing_s/adv",
+                           "timing_s/update_actor",
+                           "timing_s/step",
+                           "perf/total_num_tokens",
+                           "perf/throughput",
+                           "perf/max_memory_allocated_gb",
+                           "training/rollout_probs_diff_mean",
+                           "training/rollout_probs_diff_max",
+                           "antisd/lambda",
+                           "antisd/gate",
+                           "antisd/gate_signal",
+                           "antisd/u/mean",
+                           "antisd/u/std",
+                           "antisd/u/frac_neg",
+                           "antisd/phi/mean",
+                           "antisd/term_ratio",
+                           "teacher/entropy_mean",
+                           "teacher/entropy_median",
+                           "teacher/ppl",
+                           "context/peer_fraction",
+                           "context/dataset_fraction",
+                           "context/answer_fraction",
+                           "reward/non_truncated",
+                           "reward/grader_failed",
+                           "group/all_right_fraction",
+                           "group/all_wrong_fraction"}) {
+    ASSERT_TRUE(rows[2].contains(name)) << name;
+    EXPECT_TRUE(rows[2][name].is_number()) << name;
+  }
+  EXPECT_LT(rows[2]["training/rollout_probs_diff_max"].get<double>(), 1e-5);
+  EXPECT_EQ(rows[0]["actor/kl_loss"], 0);  // the policy is the reference still
+  EXPECT_GT(rows[2]["actor/kl_loss"].get<double>(), 0);
+  EXPECT_EQ(rows[0]["antisd/lambda"], 0);
+  EXPECT_TRUE(rows[1]["antisd/h_warm"].is_null());
+  EXPECT_TRUE(rows[2]["antisd/h_warm"].is_number());
+}
+
+TEST(Trainer, AStepWithoutGradesIsSkippedCountedAndSaid) {
+  SmallTraining training({"train.steps=2", "method.name=grpo"});
+  struct Never : Grader {
+    Score score(const GradeRequest&) override { return {std::nullopt, "no idea"}; }
+  } never;
+  const std::string before = testing::weight_bytes(training.state->model);
+  // Responses that are cut off are wrong without a grader: let none be.
+  training.config.options().assign("rollout.max_sequence_tokens=128");
+  Trainer trainer({.config = training.config,
+                   .state = *training.state,
+                   .problems = training.problems,
+                   .renderer = *training.renderer,
+                   .grader = never,
+                   .processes = *training.processes,
+                   .recorder = *training.recorder,
+                   .console = training.console,
+                   .reference = nullptr,
+                   .stop_ids = {1, 2, 3, 4, 5, 6, 7, 8},
+                   .origin = training.folder / "model"});
+  EXPECT_TRUE(trainer.run([] { return false; }));
+  EXPECT_EQ(testing::weight_bytes(training.state->model), before);
+  const std::vector<Json> rows = training.rows("metrics.jsonl");
+  EXPECT_EQ(rows[1]["training/skipped_steps"], 2);
+  EXPECT_EQ(rows[1]["reward/grader_failed"], 12);
+  EXPECT_TRUE(rows[1]["critic/rewards/mean"].is_null());
+  EXPECT_THAT(read_file(training.recorder->directory() / "log.txt"),
+              AllOf(HasSubstr("no idea (12)"), HasSubstr("nothing was learnt")));
+}
+
+TEST(Trainer, AStopFinishesTheStepAndSaves) {
+  SmallTraining training({"train.steps=50"});
+  int asked = 0;
+  EXPECT_FALSE(training.run([&] { return ++asked > 3; }));
+  EXPECT_EQ(training.state->step, 3);
+  const NewestCheckpoint newest = find_newest_whole(training.recorder->directory() / "checkpoints");
+  ASSERT_TRUE(newest.found);
+  EXPECT_EQ(newest.found->step, 3);
+  EXPECT_THAT(training.rows("metrics.jsonl"), SizeIs(3));
+}
+
+TEST(Trainer, KeepsTheBestCheckpoint) {
+  SmallTraining training({"train.steps=6", "checkpoint.every=1", "checkpoint.keep=1",
+                          "checkpoint.keep_best=training/skipped_steps"});
+  // A metric that never rises: the first checkpoint stays the best.
+  ASSERT_TRUE(training.run());
+  const std::filesystem::path folder = training.recorder->directory() / "checkpoints";
+  EXPECT_TRUE(std::filesystem::exists(folder / "step-000001"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "step-000006"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "step-000005"));
+}
+
+TEST(Trainer, GoesOnWhereACheckpointCannotBeWritten) {
+  SmallTraining training({"train.steps=2", "checkpoint.every=1"});
+  write_file_atomically(training.recorder->directory() / "checkpoints", "a file in the way");
+  EXPECT_TRUE(training.run());
+  EXPECT_THAT(training.rows("metrics.jsonl"), SizeIs(2));
+  EXPECT_THAT(read_file(training.recorder->directory() / "log.txt"),
+              HasSubstr("STEP 1 WAS NOT SAVED"));
+}
+
+TEST(Trainer, ANumberThatIsNoneNamesAndKeepsTheResponse) {
+  SmallTraining training({"train.steps=1", "method.name=grpo"});
+  // The sampler would refuse NaN at once; a weight that overflows in the update alone is rarer, so
+  // the reference is broken instead.
+  training.config.options().assign("loss.kl_coef=1");
+  training.reference = load_model(training.folder / "model", at::kCPU, at::kFloat);
+  const at::NoGradGuard no_grad;
+  training.reference->parameters()[0].value.fill_(NAN);
+  const std::string before = testing::weight_bytes(training.state->model);
+  const at::AutoGradMode gradients(true);
+  const std::string message = error_of([&] { training.run(); });
+  EXPECT_THAT(message, AllOf(HasSubstr("step 1: the loss is not finite"), HasSubstr("problem 'p"),
+                             HasSubstr("sample 0"), HasSubstr("failed/step-000001.jsonl")));
+  EXPECT_EQ(testing::weight_bytes(training.state->model), before);
+  const std::vector<Json> rows = training.rows("failed/step-000001.jsonl");
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0]["failure"], "the loss is not finite");
+  EXPECT_FALSE(rows[0]["response_ids"].empty());
+}
+
+TEST(Trainer, RefusesWhatItCannotTrain) {
+  EXPECT_THAT(error_of([] { SmallTraining({"method.name=sdpo"}).run(); }), HasSubstr("sdpo"));
+  EXPECT_THAT(error_of([] { SmallTraining({"rollout.group_size=1"}); }), HasSubstr("group_size"));
+}
+
+TEST(TrainState, SurvivesItsJson) {
+  GateState gate{.position = GatePosition::kClosedHigh,
+                 .steps = 7,
+                 .warmup = {0.1, 0.1 + 0.2},
+                 .h_warm = 1.0 / 3,
+                 .previous = {}};
+  EXPECT_EQ(gate_state_from(Json::parse(to_json(gate).dump())), gate);
+  Moments some;
+  some.add(-0.1);
+  some.add(1.0 / 3);
+  const Moments back = moments_from(Json::parse(to_json(some).dump()));
+  EXPECT_EQ(std::tie(back.count, back.sum, back.sum_squares, back.min, back.max, back.negative),
+            std::tie(some.count, some.sum, some.sum_squares, some.min, some.max, some.negative));
+  Moments none = moments_from(Json::parse(to_json(Moments()).dump()));
+  none.add(2);
+  EXPECT_EQ(none.min, 2);
+  EXPECT_THAT(error_of([] { gate_state_from(Json::parse(R"({"position":"ajar"})")); }),
+              HasSubstr("ajar"));
+  EXPECT_THAT(error_of([] { moments_from(Json::parse("[]")); }), HasSubstr("not one of ours"));
+}
+
+}  // namespace
+}  // namespace antisd
