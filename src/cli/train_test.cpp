@@ -229,6 +229,23 @@ TEST_F(Train, ContinualTrainingInheritsOptimizerAndCursor) {
       0);
 }
 
+// Every method from the dump alone, with numpy.
+TEST_F(Train, AnIndependentScriptRecomputesEveryAdvantage) {
+  const fs::path repository = ANTISD_SOURCE_DIR;
+  const fs::path python = repository / ".deps/reference/bin/python";
+  if (!fs::exists(python)) GTEST_SKIP() << "needs `make references`";
+  for (const std::string method :
+       {"grpo", "sd", "opd", "antisd", "antisd-reverse-kl", "antisd-multiplicative",
+        "antisd-no-teacher", "antisd-student-gate"}) {
+    const Outcome outcome = train(method, fmt::format("method.name={} train.steps=4", method));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const std::string command = fmt::format("'{}' '{}' '{}'", python.string(),
+                                            (repository / "tools/check_advantages.py").string(),
+                                            (folder_ / method).string());
+    EXPECT_EQ(std::system(command.c_str()), 0) << method;
+  }
+}
+
 TEST_F(Train, MistakesAreOneClearMessage) {
   const auto message = [&](const std::string& run, const std::string& more) {
     const Outcome outcome = train(run, more);

@@ -62,8 +62,8 @@ Source find_source(const RunConfig& config, bool resume, Recorder& recorder) {
     recorder.info(fmt::format("starting from {}", source.parent->path.string()));
   }
   source.model = config.model.path;
-  if (source.model.empty() && !config.train.init_from.empty())
-    source.model = find_parent(config.train.init_from, recorder).path / "model";
+  if (source.model.empty() && source.resumed) source.model = source.resumed->path / "model";
+  if (source.model.empty() && source.parent) source.model = source.parent->path / "model";
   if (source.model.empty()) {
     throw InputError("no model is named",
                      {.where = "model.path", .remedy = "give a Hugging Face model directory"});

@@ -105,7 +105,7 @@ TEST(Trainer, TheRolloutDumpRecomputesEveryAdvantage) {
 
 // The first step is taken with the weights of the model directory, so scoring anew must agree.
 TEST(Trainer, TheDumpsScoresAreThoseOfItsIds) {
-  SmallTraining training({"train.steps=1"});
+  SmallTraining training({"train.steps=1", "rollout.temperature=0.8"});
   ASSERT_TRUE(training.run());
   const CausalLm model = load_model(training.folder / "model", at::kCPU, at::kFloat);
   for (const Json& row : training.rows("rollouts/step-000001.jsonl")) {
@@ -113,13 +113,16 @@ TEST(Trainer, TheDumpsScoresAreThoseOfItsIds) {
     const std::vector<ScoreRequest> requests = {
         {row["prompt_ids"].get<std::vector<TokenId>>(), response},
         {row["teacher_prompt_ids"].get<std::vector<TokenId>>(), response}};
-    const std::vector<TokenScores> scores = score(model, requests);
+    const std::vector<TokenScores> scores =
+        score(model, requests, {.temperature = 0.8, .pack = {}});
     for (std::size_t k = 0; k < response.size(); ++k) {
       EXPECT_NEAR(row["student_logp"][k].get<double>(), scores[0].logp[k], 1e-5);
       EXPECT_NEAR(row["sampling_logp"][k].get<double>(), scores[0].logp[k], 1e-5);
       EXPECT_NEAR(row["teacher_logp"][k].get<double>(), scores[1].logp[k], 1e-5);
       EXPECT_NEAR(row["teacher_entropy"][k].get<double>(), scores[1].entropy[k], 1e-5);
     }
+    const bool says_win = row["text"].get<std::string>().find("win") != std::string::npos;
+    EXPECT_EQ(row["reward"], says_win && !row["truncated"].get<bool>() ? 1.0 : 0.0);
     // The verdict about the response itself is in its teacher's prompt.
     const std::string prompt = training.renderer->tokenizer().decode(
         row["teacher_prompt_ids"].get<std::vector<TokenId>>());

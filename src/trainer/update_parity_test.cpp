@@ -1,0 +1,75 @@
+// Three updates as plain PyTorch does them: the change of every weight
+// (tools/record_trainer_fixtures.py).
+#include <cstring>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "core/testing.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
+#include "io/safetensors.h"
+#include "model/weights.h"
+#include "scoring/scorer.h"
+#include "trainer/updater.h"
+
+namespace antisd {
+namespace {
+
+TEST(UpdateParity, ThreeStepsChangeTheWeightsAsPyTorchDoes) {
+  const Json recorded = Json::parse(read_file(testing::fixture("trainer") / "updates.json"));
+  PromptBatch prompts;
+  RolloutBatch batch;
+  std::vector<ScoreRequest> teacher_requests;
+  for (const Json& group : recorded["groups"]) {
+    prompts.prompts.emplace_back().ids = group["prompt"].get<std::vector<TokenId>>();
+    RolloutGroup& rollouts = batch.groups.emplace_back();
+    for (const Json& row : group["rollouts"]) {
+      Rollout& rollout = rollouts.rollouts.emplace_back();
+      rollout.response_ids = row["response"].get<std::vector<TokenId>>();
+      rollout.sampling_logp.assign(rollout.response_ids.size(), 0);
+      rollout.grade.reward = row["reward"].get<double>();
+      teacher_requests.push_back(
+          {row["teacher_prompt"].get<std::vector<TokenId>>(), rollout.response_ids});
+    }
+  }
+  const auto processes = alone();
+  CausalLm model = load_model(testing::fixture("model") / recorded["model"].get<std::string>(),
+                              at::kCPU, at::kFloat);
+  AdamW optimizer(model, {}, *processes);
+  std::vector<at::Tensor> before;
+  for (const Parameter& parameter : model.parameters())
+    before.push_back(parameter.value.detach().clone());
+
+  const Method method = resolve_method({}, {});  // AntiSD with the paper's numbers
+  const GateReading open{.position = GatePosition::kOpen};
+  const Updater updater({.micro_batch_tokens = 40}, *processes);
+  for (std::size_t k = 0; k < recorded["losses"].size(); ++k) {
+    const Shaping shaping =
+        shape(method, group_advantages(batch), score(model, teacher_requests), open);
+    const UpdateResult result =
+        updater.step(model, optimizer, recorded["lr"].get<double>(),
+                     {.prompts = prompts, .batch = batch, .shaping = shaping});
+    EXPECT_NEAR(result.totals.mean_loss(), recorded["losses"][k].get<double>(), 1e-5);
+    EXPECT_NEAR(result.grad_norm, recorded["grad_norms"][k].get<double>(), 1e-4);
+  }
+
+  const SafetensorsFile expected(testing::fixture("trainer") / "updates.safetensors");
+  double squared_gap = 0, squared = 0;
+  for (const WeightSlice& slice : weight_slices(model)) {
+    const SafetensorsTensor* tensor = expected.find(slice.name);
+    ASSERT_NE(tensor, nullptr) << slice.name;
+    at::Tensor change = at::empty(slice.sizes, at::kFloat);
+    ASSERT_EQ(change.nbytes(), tensor->data.size()) << slice.name;
+    std::memcpy(change.mutable_data_ptr(), tensor->data.data(), tensor->data.size());
+    const at::Tensor ours = slice.of(model.parameters()[slice.parameter].value.detach()) -
+                            slice.of(before[slice.parameter]);
+    squared_gap += (ours - change).to(at::kDouble).square().sum().item<double>();
+    squared += change.to(at::kDouble).square().sum().item<double>();
+  }
+  EXPECT_GT(squared, 0);
+  EXPECT_LE(std::sqrt(squared_gap / squared), 1e-4);
+}
+
+}  // namespace
+}  // namespace antisd
