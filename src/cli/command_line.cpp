@@ -21,7 +21,7 @@ const std::vector<Command>& all_commands() {
       {"render", "chat messages -> the prompt that a model's template makes of them", add_render},
 #ifdef ANTISD_TORCH
       {"score", "log-probability and entropy of every token of given responses", add_score},
-      {"train", "reinforcement learning: grpo, sd, opd, antisd and their ablations", add_train},
+      {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
