@@ -80,8 +80,7 @@ std::vector<ScoreRequest> make_requests(const ScoreBenchOptions& o, std::int64_t
   return requests;
 }
 
-double largest_difference(const std::vector<TokenScores>& a,
-                          const std::vector<TokenScores>& b) {
+double largest_difference(const std::vector<TokenScores>& a, const std::vector<TokenScores>& b) {
   double largest = 0;
   for (std::size_t s = 0; s < a.size(); ++s) {
     for (std::size_t i = 0; i < a[s].logp.size(); ++i)

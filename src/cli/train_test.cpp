@@ -254,7 +254,8 @@ TEST_F(Train, MistakesAreOneClearMessage) {
   };
   EXPECT_THAT(message("a", "rollout.group_size=1"), HasSubstr("group_size"));
   EXPECT_THAT(message("b", "train.stepz=1"), HasSubstr("train.steps"));
-  EXPECT_THAT(message("c", "method.name=sdpo"), HasSubstr("sdpo"));
+  EXPECT_THAT(message("c", "method.name=sdpo method.sdpo.teacher_ema=0.1"),
+              HasSubstr("teacher_ema"));
   EXPECT_THAT(message("d", "data.train=missing.jsonl"), HasSubstr("missing.jsonl"));
   EXPECT_THAT(message("e", "model.path=missing"), HasSubstr("missing"));
   EXPECT_THAT(message("f", "method.gate.min_warm=50"), HasSubstr("too small to gate on"));

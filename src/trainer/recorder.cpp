@@ -116,11 +116,10 @@ void Recorder::metrics(std::int64_t step, const MetricSet& metrics) {
 
 void Recorder::rollouts(const StepRecord& record) {
   const Rollout& sample = record.batch[0];
-  const std::string& text = sample.text;
-  log(fmt::format("step {} problem {} reward {}{}: {}{}", record.step, record.prompts.prompts[0].id,
+  log(fmt::format("step {} problem {} reward {}{}: {}", record.step, record.prompts.prompts[0].id,
                   sample.grade.reward ? fmt::format("{}", *sample.grade.reward) : "none",
-                  sample.truncated() ? ", truncated" : "", text.substr(0, kSampleBytes),
-                  text.size() > kSampleBytes ? " [...]" : ""));
+                  sample.truncated() ? ", truncated" : "",
+                  to_json_line(Json(sample.text.substr(0, kSampleBytes)))));  // one line
   if (config_.rollouts_every == 0 || record.step % config_.rollouts_every != 0) return;
   attempt(fmt::format("the rollouts of step {}", record.step), [&] {
     AtomicFile file(made(directory_ / "rollouts") / (step_name(record.step) + ".jsonl"));

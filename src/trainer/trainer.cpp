@@ -38,11 +38,14 @@ PromptBatch own_share(PromptBatch all, const Communicator& processes) {
 
 Method trainable_method(const RunConfig& config) {
   Method method = resolve_method(config.method, config.loss);
-  if (method.distils) {
-    throw InputError(fmt::format("method '{}' cannot be trained yet", method.name),
-                     {.where = "method.name",
-                      .remedy = "its loss is there, but not the pass over the likeliest tokens; "
-                                "use sd, antisd or grpo"});
+  if (method.distils && method.sdpo.teacher_ema > 0) {
+    throw InputError("a teacher that follows the weights slowly is not there yet",
+                     {.where = "method.sdpo.teacher_ema",
+                      .remedy = "set it to 0: the teacher has the weights of now"});
+  }
+  if (method.distils && method.loss.kl_coef > 0) {
+    throw InputError(fmt::format("method '{}' has no term for a reference", method.name),
+                     {.where = "loss.kl_coef", .remedy = "set it to 0"});
   }
   return method;
 }
@@ -203,6 +206,7 @@ UpdateResult Trainer::update_policy(const StepRecord& record, const ScoresBefore
   UpdateInput input{.prompts = record.prompts, .batch = record.batch, .shaping = record.shaping};
   if (updater_.needs_old_scores()) input.old_scores = before.student;
   input.reference = before.reference;
+  input.contexts = record.contexts.contexts;
   try {
     return updater_.step(state_.model, state_.optimizer, record.lr, input);
   } catch (const NotFiniteError& error) {

@@ -187,6 +187,12 @@ TEST(Trainer, MetricsHaveTheNamesPeopleKnow) {
     ASSERT_TRUE(rows[2].contains(name)) << name;
     EXPECT_TRUE(rows[2][name].is_number()) << name;
   }
+  // The spread of u is taken over the warm-up, and not longer.
+  std::int64_t tokens = 0;
+  for (const char* file : {"rollouts/step-000001.jsonl", "rollouts/step-000002.jsonl"})
+    for (const Json& row : training.rows(file))
+      tokens += std::ssize(row["response_ids"]);
+  EXPECT_EQ(training.state->warmup_u.count, tokens);
   EXPECT_LT(rows[2]["training/rollout_probs_diff_max"].get<double>(), 1e-5);
   EXPECT_EQ(rows[0]["actor/kl_loss"], 0);  // the policy is the reference still
   EXPECT_GT(rows[2]["actor/kl_loss"].get<double>(), 0);
@@ -222,6 +228,18 @@ TEST(Trainer, AStepWithoutGradesIsSkippedCountedAndSaid) {
   EXPECT_TRUE(rows[1]["critic/rewards/mean"].is_null());
   EXPECT_THAT(read_file(training.recorder->directory() / "log.txt"),
               AllOf(HasSubstr("no idea (12)"), HasSubstr("nothing was learnt")));
+}
+
+// It learns from what its teacher is shown, without an advantage.
+TEST(Trainer, SdpoTrainsWithoutAnAdvantage) {
+  SmallTraining training({"train.steps=3", "method.name=sdpo", "method.sdpo.top_k=5"});
+  const std::string before = testing::weight_bytes(training.state->model);
+  ASSERT_TRUE(training.run());
+  EXPECT_NE(testing::weight_bytes(training.state->model), before);
+  const std::vector<Json> rows = training.rows("metrics.jsonl");
+  EXPECT_GT(rows[2]["actor/pg_loss"].get<double>(), 0);  // a divergence
+  EXPECT_LT(rows[2]["training/rollout_probs_diff_max"].get<double>(), 1e-5);
+  EXPECT_TRUE(training.rows("rollouts/step-000003.jsonl")[0]["token_advantage"].is_null());
 }
 
 TEST(Trainer, AStopFinishesTheStepAndSaves) {
@@ -276,7 +294,10 @@ TEST(Trainer, ANumberThatIsNoneNamesAndKeepsTheResponse) {
 }
 
 TEST(Trainer, RefusesWhatItCannotTrain) {
-  EXPECT_THAT(error_of([] { SmallTraining({"method.name=sdpo"}).run(); }), HasSubstr("sdpo"));
+  EXPECT_THAT(error_of([] {
+                SmallTraining({"method.name=sdpo", "method.sdpo.teacher_ema=0.1"}).run();
+              }),
+              HasSubstr("teacher_ema"));
   EXPECT_THAT(error_of([] { SmallTraining({"rollout.group_size=1"}); }), HasSubstr("group_size"));
 }
 

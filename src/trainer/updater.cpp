@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "ops/token_scores.h"
+#include "trainer/distillation.h"
 
 namespace antisd {
 namespace {
@@ -17,12 +18,14 @@ struct Passage {
   at::Tensor targets;  // int32 [response tokens]
 };
 
-Passage lay_out(const UpdateInput& input, std::span<const std::size_t> rollouts,
-                at::Device device) {
+// After the student's prompts, or after the teacher's.
+Passage lay_out(const UpdateInput& input, std::span<const std::size_t> rollouts, at::Device device,
+                bool teacher = false) {
   std::vector<std::vector<TokenId>> sequences;
   for (const std::size_t r : rollouts) {
     const std::vector<TokenId>& response = input.batch[r].response_ids;
-    sequences.push_back(input.prompts.prompts[r / input.batch.group_size()].ids);
+    sequences.push_back(teacher ? input.contexts[r].prompt_ids
+                                : input.prompts.prompts[r / input.batch.group_size()].ids);
     sequences.back().insert(sequences.back().end(), response.begin(), response.end());
   }
   Passage passage{.batch = pack(sequences, device), .rows = {}, .targets = {}};
@@ -55,6 +58,18 @@ bool gradients_are_finite(const CausalLm& model) {
     if (gradient.defined() && !gradient.isfinite().all().item<bool>()) return false;
   }
   return true;
+}
+
+// What the record says of a response: as the first pass over it saw it.
+void add_first_sight(const UpdateInput& input, std::size_t r, TokenScores student,
+                     const std::vector<double>& advantage, UpdateResult& result) {
+  if (!result.student[r].logp.empty()) return;  // of an earlier epoch
+  const std::vector<float>& sampled = input.batch[r].sampling_logp;
+  for (std::size_t i = 0; i < sampled.size(); ++i)
+    result.probability_gap.add(
+        std::abs(std::exp(double(sampled[i])) - std::exp(double(student.logp[i]))));
+  result.student[r] = input.old_scores.empty() ? std::move(student) : input.old_scores[r];
+  result.token_advantage[r] = advantage;
 }
 
 constexpr std::size_t kMomentNumbers = 6;
@@ -131,6 +146,8 @@ void Updater::add_gradients(CausalLm& model, AdamW& optimizer, const UpdateInput
 
 void Updater::pass(CausalLm& model, const UpdateInput& input, std::span<const std::size_t> rollouts,
                    std::int64_t mean_tokens, UpdateResult& result) const {
+  if (input.shaping.method.distils)
+    return distilling_pass(model, input, rollouts, mean_tokens, result);
   const Passage passage = lay_out(input, rollouts, model.device());
   const at::Tensor hidden = model.hidden_states(passage.batch, options_.gradient_checkpointing)
                                 .index_select(0, passage.rows);
@@ -159,14 +176,58 @@ void Updater::pass(CausalLm& model, const UpdateInput& input, std::span<const st
               gradient.mutable_data_ptr<float>() + begin);
     begin += count;
     result.totals.add(losses, student.entropy);
-    if (!result.student[r].logp.empty()) continue;  // of an earlier epoch
-    for (std::size_t i = 0; i < count; ++i)
-      result.probability_gap.add(
-          std::abs(std::exp(double(input.batch[r].sampling_logp[i])) - std::exp(double(s[i]))));
-    result.student[r] = input.old_scores.empty() ? std::move(student) : input.old_scores[r];
-    result.token_advantage[r] = losses.advantages.advantage;
+    add_first_sight(input, r, std::move(student), losses.advantages.advantage, result);
   }
   scores.logp.backward(gradient.to(model.device()));
+}
+
+void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
+                              std::span<const std::size_t> rollouts, std::int64_t mean_tokens,
+                              UpdateResult& result) const {
+  ANTISD_CHECK_EQ(input.contexts.size(), input.batch.size());
+  const Passage passage = lay_out(input, rollouts, model.device());
+  const Passage shown = lay_out(input, rollouts, model.device(), /*teacher=*/true);
+  const at::Tensor hidden = model.hidden_states(passage.batch, options_.gradient_checkpointing)
+                                .index_select(0, passage.rows);
+  at::Tensor teacher_hidden;
+  TokenScoreTensors scores;
+  {
+    const at::NoGradGuard no_grad;
+    teacher_hidden = model.hidden_states(shown.batch).index_select(0, shown.rows);
+    scores = token_scores(hidden.detach(), model.head().detach(), passage.targets,
+                          options_.temperature, model.shape().vocabulary);
+  }
+  const at::Tensor logp = scores.logp.to(at::kCPU), entropy = scores.entropy.to(at::kCPU);
+  const Distillation distilled = distil(hidden, teacher_hidden, model.head(),
+                                        {.temperature = options_.temperature,
+                                         .vocabulary = model.shape().vocabulary,
+                                         .top_k = input.shaping.method.sdpo.top_k,
+                                         .alpha = input.shaping.method.sdpo.alpha,
+                                         .mean_tokens = mean_tokens});
+  std::size_t begin = 0;
+  for (const std::size_t r : rollouts) {
+    const std::size_t count = input.batch[r].response_ids.size();
+    const float *s = logp.const_data_ptr<float>() + begin,
+                *h = entropy.const_data_ptr<float>() + begin;
+    TokenScores student{{s, s + count}, {h, h + count}};
+    TokenLosses losses;
+    losses.loss.assign(distilled.loss.begin() + std::ptrdiff_t(begin),
+                       distilled.loss.begin() + std::ptrdiff_t(begin + count));
+    if (!all_finite(student.logp) || !all_finite(losses.loss))
+      throw NotFiniteError("the loss is not finite", r, std::move(student));
+    begin += count;
+    result.totals.add(losses, student.entropy);
+    add_first_sight(input, r, std::move(student), {}, result);
+  }
+  hidden.backward(distilled.hidden_gradient);
+  const at::NoGradGuard no_grad;
+  at::Tensor& head_gradient = at::Tensor(model.head()).mutable_grad();
+  const at::Tensor own = distilled.head_gradient.to(model.dtype());
+  if (head_gradient.defined()) {
+    head_gradient.add_(own);
+  } else {
+    head_gradient = own;
+  }
 }
 
 // The failure's own path, slow and thorough: every response alone.

@@ -14,6 +14,7 @@
 
 #include "algo/shaping.h"
 #include "algo/update_totals.h"
+#include "batch/contexts.h"
 #include "batch/prompts.h"
 #include "batch/rollouts.h"
 #include "config/run_config.h"
@@ -30,6 +31,7 @@ struct UpdateInput {
   const Shaping& shaping;
   std::span<const TokenScores> old_scores = {};  // before the step's first update; none: ratio 1
   std::span<const TokenScores> reference = {};   // needed where kl_coef > 0
+  std::span<const Context> contexts = {};        // needed where the method distils
 };
 
 struct UpdateResult {
@@ -78,6 +80,10 @@ class Updater {
  private:
   void pass(CausalLm& model, const UpdateInput& input, std::span<const std::size_t> rollouts,
             std::int64_t mean_tokens, UpdateResult& result) const;
+  // The same with SDPO's loss, which has no advantage and no ratio.
+  void distilling_pass(CausalLm& model, const UpdateInput& input,
+                       std::span<const std::size_t> rollouts, std::int64_t mean_tokens,
+                       UpdateResult& result) const;
   [[noreturn]] void find_culprit(CausalLm& model, AdamW& optimizer, const UpdateInput& input,
                                  const RolloutNumbers& mini_batch, std::int64_t mean_tokens,
                                  const std::string& parameter) const;

@@ -1,0 +1,60 @@
+#include "trainer/distillation.h"
+
+#include <ATen/ATen.h>
+
+#include "algo/sdpo.h"
+
+namespace antisd {
+namespace {
+
+std::vector<double> row_of(const at::Tensor& values, std::int64_t row) {  // fp64 on the CPU
+  const std::int64_t width = values.size(1);
+  const double* begin = values.const_data_ptr<double>() + row * width;
+  return {begin, begin + width};
+}
+
+at::Tensor on_host(const at::Tensor& values) {
+  return values.to(at::kCPU, at::kDouble).contiguous();
+}
+
+}  // namespace
+
+Distillation distil(const at::Tensor& student_hidden, const at::Tensor& teacher_hidden,
+                    const at::Tensor& head, const DistillationOptions& options) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor tokens = head.detach().narrow(0, 0, options.vocabulary);
+  const std::int64_t top_k = std::min(options.top_k, options.vocabulary - 1);
+  Distillation result;
+  result.hidden_gradient = at::empty_like(student_hidden);
+  result.head_gradient = at::zeros(head.sizes(), head.options().dtype(at::kFloat));
+  const auto log_probabilities = [&](const at::Tensor& hidden) {  // [block, vocabulary]
+    return at::log_softmax(at::linear(hidden, tokens).to(at::kFloat) / options.temperature, -1);
+  };
+  for (std::int64_t begin = 0; begin < student_hidden.size(0); begin += options.block_tokens) {
+    const std::int64_t count = std::min(options.block_tokens, student_hidden.size(0) - begin);
+    const at::Tensor hidden = student_hidden.detach().narrow(0, begin, count);
+    const at::Tensor student = log_probabilities(hidden);
+    const auto [likeliest, ids] = student.topk(top_k, -1);
+    const at::Tensor teacher =
+        log_probabilities(teacher_hidden.narrow(0, begin, count)).gather(1, ids);
+    const at::Tensor p = on_host(likeliest), q = on_host(teacher);
+    at::Tensor gradient = at::empty({count, top_k}, at::kDouble);  // by the k log-probabilities
+    for (std::int64_t i = 0; i < count; ++i) {
+      const SdpoLoss loss = sdpo_loss(row_of(p, i), row_of(q, i), options.alpha);
+      result.loss.push_back(loss.loss);
+      std::copy(loss.gradient.begin(), loss.gradient.end(),
+                gradient.mutable_data_ptr<double>() + i * top_k);
+    }
+    gradient =
+        (gradient / static_cast<double>(options.mean_tokens)).to(student.device(), at::kFloat);
+    // By the logits: what a log-softmax makes of it, divided by the temperature.
+    at::Tensor logits = student.exp().mul_(-gradient.sum(1, /*keepdim=*/true));
+    logits.scatter_add_(1, ids, gradient).div_(options.temperature);
+    const at::Tensor rounded = logits.to(hidden.scalar_type());
+    result.hidden_gradient.narrow(0, begin, count).copy_(at::matmul(rounded, tokens));
+    result.head_gradient.narrow(0, 0, options.vocabulary).add_(at::matmul(rounded.t(), hidden));
+  }
+  return result;
+}
+
+}  // namespace antisd
