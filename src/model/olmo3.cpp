@@ -8,9 +8,10 @@ namespace antisd {
 
 void olmo3_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) {
   const double eps = in.shape.norm_eps;
-  const Product attended = self_attention(x.value(), w, QkNorm::kProjection, in);
+  const auto rounded = [&] { return x.value().to(w.qkv.scalar_type()); };
+  const Product attended = self_attention(rounded(), w, QkNorm::kProjection, in);
   x.add(rms_norm(attended.value(), w.first_norm, eps));
-  x.add(rms_norm(gated_unit(x.value(), w).value(), w.second_norm, eps));
+  x.add(rms_norm(gated_unit(rounded(), w).value(), w.second_norm, eps));
 }
 
 }  // namespace antisd

@@ -15,20 +15,38 @@ std::optional<at::Tensor> optional(const at::Tensor& bias) {
   return bias.defined() ? std::optional(bias) : std::nullopt;
 }
 
-// h as it is, with the gradients of h + x w^T + bias, which need x and w alone.
-struct WithoutProduct : torch::autograd::Function<WithoutProduct> {
+// h + x w^T, rounded once, to h's fp32.
+at::Tensor plus_product(const at::Tensor& h, const at::Tensor& x, const at::Tensor& w) {
+  return x.scalar_type() == at::kFloat ? at::addmm(h, x, w.t())
+                                       : at::addmm(h, x, w.t(), at::kFloat);
+}
+
+void add_product_(at::Tensor h, const at::Tensor& x, const at::Tensor& w) {
+  if (x.scalar_type() == at::kFloat) {
+    h.addmm_(x, w.t());
+  } else {
+    at::addmm_out(h, h, x, w.t(), at::kFloat);
+  }
+}
+
+// h + x w^T + bias, of which the backward pass needs x and w alone; or, where `left_out`, h as it
+// is, with the same gradients.
+struct AddProduct : torch::autograd::Function<AddProduct> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& h, const at::Tensor& x,
-                            const at::Tensor& w, const std::optional<at::Tensor>& bias) {
+                            const at::Tensor& w, const std::optional<at::Tensor>& bias,
+                            bool left_out) {
     context->save_for_backward({x, w});
     context->saved_data["bias"] = bias.has_value();
-    return h.view_as(h);
+    if (left_out) return h.view_as(h);
+    at::Tensor sum = plus_product(h, x, w);
+    return bias ? sum.add_(*bias) : sum;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor& dy = gradients[0];
-    variable_list result(4);
-    result[0] = dy;
+    const at::Tensor dy = gradients[0].to(saved[1].scalar_type());
+    variable_list result(5);
+    result[0] = gradients[0];
     result[1] = dy.mm(saved[1]);
     result[2] = dy.t().mm(saved[0]);
     if (context->saved_data["bias"].toBool()) result[3] = dy.sum(0);
@@ -49,41 +67,55 @@ at::Tensor Product::value() const {
   return at::linear(x, weight, optional(bias));
 }
 
-at::Tensor ResidualStream::pending_value() const {
-  return product_.x.defined() ? product_.value() : y_;
-}
+ResidualStream::ResidualStream(const at::Tensor& x, bool own)
+    : x_(x.to(at::kFloat)), own_(own || x.scalar_type() != at::kFloat) {}
 
 void ResidualStream::add(Product product) {
-  value();
+  if (!product.weight.defined()) return add(std::move(product.x));
+  add_pending(/*may_leave_out=*/false);
   product_ = std::move(product);
 }
 
 void ResidualStream::add(at::Tensor y) {
-  value();
+  add_pending(/*may_leave_out=*/false);
   y_ = std::move(y);
 }
 
-at::Tensor ResidualStream::normed(const at::Tensor& weight, double eps) {
-  const at::Tensor y = pending_value();
-  product_ = {};
-  y_ = at::Tensor();
-  if (y.defined()) {
-    if (own_ && !at::GradMode::is_enabled()) return add_rms_norm_(x_, y, weight, eps);
-    x_ = x_ + y;
+void ResidualStream::add_pending(bool may_leave_out) {
+  if (product_.x.defined()) {
+    const auto& [x, w, bias] = product_;
+    if (at::GradMode::is_enabled()) {
+      x_ = AddProduct::apply(x_, x, w, optional(bias), may_leave_out && is_recomputing());
+    } else if (suits_cpu_linear(x, bias)) {
+      x_ = cpu_linear(x.contiguous(), w, x_);
+    } else {
+      if (own_) {
+        add_product_(x_, x, w);
+      } else {
+        x_ = plus_product(x_, x, w);
+      }
+      if (bias.defined()) x_.add_(bias);
+    }
+    own_ = true;
+  } else if (y_.defined()) {
+    if (own_ && !at::GradMode::is_enabled()) {
+      x_.add_(y_);
+    } else {
+      x_ = x_ + y_;
+    }
     own_ = true;
   }
+  product_ = {};
+  y_ = at::Tensor();
+}
+
+at::Tensor ResidualStream::normed(const at::Tensor& weight, double eps) {
+  add_pending(/*may_leave_out=*/false);
   return rms_norm(x_, weight, eps);
 }
 
 const at::Tensor& ResidualStream::value() {
-  if (product_.weight.defined() && is_recomputing()) {
-    x_ = WithoutProduct::apply(x_, product_.x, product_.weight, optional(product_.bias));
-  } else if (const at::Tensor y = pending_value(); y.defined()) {
-    x_ = x_ + y;
-    own_ = true;
-  }
-  product_ = {};
-  y_ = at::Tensor();
+  add_pending(/*may_leave_out=*/true);
   return x_;
 }
 

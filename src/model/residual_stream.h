@@ -1,6 +1,7 @@
-// The stream that runs through a model's layers. What a layer adds waits until the stream is read
-// again, so that adding and norming can be one pass over memory, and so that a product which nobody
-// reads is never computed.
+// The stream that runs through a model's layers, in fp32 whatever the weights are: dozens of
+// additions rounded to bf16 are the largest error of a bf16 model. What a layer adds waits until
+// the stream is read again; then its last product adds straight into the stream, and a product
+// which nobody reads is never computed.
 //
 //   x.add(self_attention(x.normed(w.first_norm, eps), w, ...));
 //   x.add(gated_unit(x.normed(w.second_norm, eps), w));
@@ -25,20 +26,20 @@ class ResidualStream {
  public:
   // `x`: [tokens, hidden]. Where gradients are off and `x` is the stream's own, it is changed in
   // place.
-  explicit ResidualStream(at::Tensor x, bool own) : x_(std::move(x)), own_(own) {}
+  ResidualStream(const at::Tensor& x, bool own);
 
-  // rms_norm of the stream.
+  // rms_norm of the stream, in the weight's precision.
   at::Tensor normed(const at::Tensor& weight, double eps);
   void add(Product product);
   void add(at::Tensor y);
 
-  // The stream itself. Where a layer is computed anew for its gradients (is_recomputing()), a
+  // The stream itself, fp32. Where a layer is computed anew for its gradients (is_recomputing()), a
   // product that waits is left out of the value, though not of the gradients: nobody reads the
   // value of a layer then.
   const at::Tensor& value();
 
  private:
-  at::Tensor pending_value() const;
+  void add_pending(bool may_leave_out);
 
   at::Tensor x_;
   bool own_;

@@ -6,6 +6,7 @@
 
 #ifdef ANTISD_CUDA
 #include "ops/kernels/rms_norm.h"
+#include "ops/kernels/wide_rms_norm.h"
 #endif
 
 namespace antisd {
@@ -86,6 +87,40 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
   }
 };
 
+#ifdef ANTISD_CUDA
+// An fp32 stream normed into the weight's bf16, in one pass.
+bool suits_wide_norm(const at::Tensor& x, const at::Tensor& weight) {
+  return x.is_cuda() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kBFloat16 &&
+         x.dim() == 2 && x.is_contiguous() && x.size(1) % 8 == 0 && x.size(1) <= kWidestStream;
+}
+
+struct WideRmsNorm : torch::autograd::Function<WideRmsNorm> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            double eps) {
+    at::Tensor y = at::empty(x.sizes(), weight.options());
+    at::Tensor inverse_rms = at::empty({x.size(0)}, x.options());
+    launch_wide_rms_norm(x.const_data_ptr<float>(), weight.const_data_ptr(), eps, x.size(0),
+                         x.size(1), y.mutable_data_ptr(), inverse_rms.mutable_data_ptr<float>(),
+                         current_stream(x));
+    context->save_for_backward({x, weight, inverse_rms});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor dy = gradients[0].contiguous();
+    at::Tensor dx = at::empty_like(x), dweight = at::empty({x.size(1)}, x.options());
+    const at::Tensor workspace = at::empty({kWideNormBlocks, x.size(1)}, x.options());
+    launch_wide_rms_norm_backward(
+        dy.const_data_ptr(), x.const_data_ptr<float>(), weight.const_data_ptr(),
+        saved[2].const_data_ptr<float>(), x.size(0), x.size(1), dx.mutable_data_ptr<float>(),
+        dweight.mutable_data_ptr<float>(), workspace.mutable_data_ptr<float>(), current_stream(x));
+    return {dx, dweight.to(weight.scalar_type()), at::Tensor()};
+  }
+};
+#endif
+
 }  // namespace
 
 at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, double eps,
@@ -132,23 +167,12 @@ at::Tensor rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at
   return backward_on_cpu(dy, x, weight, inverse_rms, dx);
 }
 
-at::Tensor add_rms_norm_(const at::Tensor& residual, const at::Tensor& x, const at::Tensor& weight,
-                         double eps) {
-  ANTISD_CHECK(residual.is_contiguous() && x.is_contiguous() && residual.sizes() == x.sizes());
-#ifdef ANTISD_CUDA
-  if (x.is_cuda()) {
-    at::Tensor y = at::empty_like(x);
-    launch_add_rms_norm(element_type(x), residual.mutable_data_ptr(), x.const_data_ptr(),
-                        weight.const_data_ptr(), eps, x.size(0), x.size(1), y.mutable_data_ptr(),
-                        nullptr, current_stream(x));
-    return y;
-  }
-#endif
-  residual.add_(x);
-  return rms_norm(residual, weight, eps);
-}
-
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+#ifdef ANTISD_CUDA
+  if (suits_wide_norm(x, weight)) return WideRmsNorm::apply(x, weight, eps);
+#endif
+  if (x.scalar_type() != weight.scalar_type())  // a shape that no large model has
+    return RmsNorm::apply(x, weight.to(x.scalar_type()), eps).to(weight.scalar_type());
   return RmsNorm::apply(x, weight, eps);
 }
 

@@ -5,12 +5,9 @@
 
 namespace antisd {
 
-// x: [..., width], weight: [width]. fp32 or bf16; the statistics are fp32.
+// x: [..., width], weight: [width]. fp32 or bf16; the statistics are fp32. The result has the
+// weight's precision, also where x is fp32 and the weight bf16.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
-
-// residual += x, in place; returns rms_norm of it. No gradients. Both [rows, width], contiguous.
-at::Tensor add_rms_norm_(const at::Tensor& residual, const at::Tensor& x, const at::Tensor& weight,
-                         double eps);
 
 // The pieces, for ops that contain a norm. x may be a strided view [rows, width] whose last
 // dimension is dense. Writes y (same shape, may be strided) and returns inverse_rms, fp32 [rows].

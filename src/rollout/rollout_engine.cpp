@@ -1,11 +1,11 @@
 #include "rollout/rollout_engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "ops/device.h"
 #include "rollout/prefill.h"
 
@@ -26,19 +26,6 @@ std::int64_t new_token_limit(const CausalLm& model, const RolloutRequest& reques
       length_limit(model, options) - static_cast<std::int64_t>(request.prompt_ids.size());
   return options.max_new_tokens > 0 ? std::min(options.max_new_tokens, left) : left;
 }
-
-class Stopwatch {
- public:
-  double lap() {  // seconds since the last one
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 // One call of generate().
 class Generation {

@@ -1,29 +1,16 @@
 #include "trainer/trainer.h"
 
-#include <chrono>
 #include <cmath>
 #include <map>
 
 #include "algo/gate_signal.h"
 #include "checkpoint/checkpoint.h"
 #include "core/check.h"
+#include "core/stopwatch.h"
 #include "scoring/scorer.h"
 
 namespace antisd {
 namespace {
-
-class PhaseClock {
- public:
-  double lap() {  // seconds since the last one
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 // The prompts that this process rolls out; each keeps its index in the step.
 PromptBatch own_share(PromptBatch all, const Communicator& processes) {
@@ -91,7 +78,7 @@ bool Trainer::run(const std::function<bool()>& stop) {
 }
 
 void Trainer::step() {
-  PhaseClock clock, whole;
+  Stopwatch clock, whole;
   StepTimes times{.save = std::exchange(last_save_s_, 0)};
   const PromptBatch prompts = next_prompts();  // x
   RolloutBatch batch = sample(prompts);        // y; groups are graded while others decode
@@ -275,7 +262,7 @@ void Trainer::note_best(const MetricSet& metrics) {
 }
 
 void Trainer::save(const MetricSet& metrics) {
-  PhaseClock clock;
+  Stopwatch clock;
   saved_step_ = state_.step;
   const std::optional<BestCheckpoint> best_before = state_.best;
   note_best(metrics);

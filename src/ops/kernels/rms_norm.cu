@@ -85,54 +85,27 @@ __global__ void __launch_bounds__(kShortThreads)
 
 constexpr int kKeptPacks = 4;  // of a thread, that stay in registers from the sum to the product
 
-// x + residual, rounded as it is stored.
 template <int N, typename T>
-__device__ __forceinline__ Pack<T, N> added(const Pack<T, N>& residual, const Pack<T, N>& x) {
-  float values[N], others[N];
-  unpack(residual, values);
-  unpack(x, others);
-#pragma unroll
-  for (int i = 0; i < N; ++i)
-    values[i] += others[i];
-  return make_pack<T>(values);
-}
-
-// With a residual (contiguous, as x and y are then), x is added to it first and the sum normed.
-template <int N, bool kAdd, typename T>
-__global__ void __launch_bounds__(1024) rms_norm_kernel(RmsNormArguments<T> a, T* all_residuals) {
+__global__ void __launch_bounds__(1024) rms_norm_kernel(RmsNormArguments<T> a) {
   __shared__ float partial_sums[2][kWarp];
   const int packs = a.width / N, threads = blockDim.x;
   int turn = 0;
   for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x, turn ^= 1) {
     const T* x = a.x + row * a.x_stride;
-    T* residual = kAdd ? all_residuals + row * a.width : nullptr;
     T* y = a.y + row * a.y_stride;
-    Pack<T, N> kept[kKeptPacks], others[kAdd ? kKeptPacks : 1];
+    Pack<T, N> kept[kKeptPacks];
 #pragma unroll
     for (int k = 0; k < kKeptPacks; ++k) {
       const int p = threadIdx.x + k * threads;
-      kept[k] = load_pack_if<N>(p < packs, (kAdd ? residual : x) + p * N);
-      if (kAdd) others[k] = load_pack_if<N>(p < packs, x + p * N);
+      kept[k] = load_pack_if<N>(p < packs, x + p * N);
     }
     float sum = 0.0f;
 #pragma unroll
-    for (int k = 0; k < kKeptPacks; ++k) {
-      const int p = threadIdx.x + k * threads;
-      if (kAdd) {
-        kept[k] = added(kept[k], others[k]);
-        if (p < packs) store_pack(residual + p * N, kept[k]);
-      }
+    for (int k = 0; k < kKeptPacks; ++k)
       sum += sum_of_squares(kept[k]);
-    }
-    // What 1024 threads cannot keep is read again below, by the thread that wrote it here.
-    for (int p = threadIdx.x + kKeptPacks * threads; p < packs; p += threads) {
-      Pack<T, N> pack = load_pack<N>(x + p * N);
-      if (kAdd) {
-        pack = added(load_pack<N>(residual + p * N), pack);
-        store_pack(residual + p * N, pack);
-      }
-      sum += sum_of_squares(pack);
-    }
+    // What 1024 threads cannot keep is read again below.
+    for (int p = threadIdx.x + kKeptPacks * threads; p < packs; p += threads)
+      sum += sum_of_squares(load_pack<N>(x + p * N));
     Pack<T, N> weights[kKeptPacks];  // on their way while the block sums
 #pragma unroll
     for (int k = 0; k < kKeptPacks; ++k) {
@@ -146,17 +119,17 @@ __global__ void __launch_bounds__(1024) rms_norm_kernel(RmsNormArguments<T> a, T
       if (p < packs) store_pack(y + p * N, normalized(kept[k], weights[k], inverse_rms));
     }
     for (int p = threadIdx.x + kKeptPacks * threads; p < packs; p += threads) {
-      const Pack<T, N> pack = load_pack<N>((kAdd ? residual : x) + p * N);
+      const Pack<T, N> pack = load_pack<N>(x + p * N);
       store_pack(y + p * N, normalized(pack, load_pack<N>(a.weight + p * N), inverse_rms));
     }
     if (a.inverse_rms != nullptr && threadIdx.x == 0) a.inverse_rms[row] = inverse_rms;
   }
 }
 
-template <int N, bool kAdd, typename T>
-void start(const RmsNormArguments<T>& a, T* residual, cudaStream_t stream) {
+template <int N, typename T>
+void start(const RmsNormArguments<T>& a, cudaStream_t stream) {
   const std::int64_t packs = a.width / N;
-  if (!kAdd && packs <= kWarp) {
+  if (packs <= kWarp) {
     int lanes = 1;
     while (lanes < packs)
       lanes *= 2;
@@ -166,15 +139,15 @@ void start(const RmsNormArguments<T>& a, T* residual, cudaStream_t stream) {
   }
   const auto threads = static_cast<unsigned>(
       std::min<std::int64_t>(ceil_div(packs, kKeptPacks * kWarp) * kWarp, 1024));
-  rms_norm_kernel<N, kAdd><<<grid_for(a.rows, 1), threads, 0, stream>>>(a, residual);
+  rms_norm_kernel<N><<<grid_for(a.rows, 1), threads, 0, stream>>>(a);
 }
 
-template <bool kAdd, typename T>
-void run(const RmsNormArguments<T>& a, T* residual, cudaStream_t stream) {
+template <typename T>
+void run(const RmsNormArguments<T>& a, cudaStream_t stream) {
   constexpr int kWide = kWidePack<T>;
   const bool wide = a.width % kWide == 0 && a.x_stride % kWide == 0 && a.y_stride % kWide == 0 &&
-                    aligned_to_16(a.x, a.weight, a.y, residual);
-  (wide ? start<kWide, kAdd, T> : start<1, kAdd, T>)(a, residual, stream);
+                    aligned_to_16(a.x, a.weight, a.y);
+  (wide ? start<kWide, T> : start<1, T>)(a, stream);
 }
 
 template <typename T>
@@ -201,24 +174,11 @@ void launch_rms_norm(ElementType type, const void* x, std::int64_t x_stride, con
   if (rows == 0 || width == 0) return;
   const auto run_as = [&](auto element) {
     using T = decltype(element);
-    run<false, T>(arguments_of<T>(x, x_stride, weight, eps, rows, width, y, y_stride, inverse_rms),
-                  nullptr, stream);
+    run<T>(arguments_of<T>(x, x_stride, weight, eps, rows, width, y, y_stride, inverse_rms),
+           stream);
   };
   type == ElementType::kBFloat16 ? run_as(__nv_bfloat16{}) : run_as(0.0f);
   check_launch("rms_norm");
-}
-
-void launch_add_rms_norm(ElementType type, void* residual, const void* x, const void* weight,
-                         double eps, std::int64_t rows, std::int64_t width, void* y,
-                         float* inverse_rms, cudaStream_t stream) {
-  if (rows == 0 || width == 0) return;
-  const auto run_as = [&](auto element) {
-    using T = decltype(element);
-    run<true, T>(arguments_of<T>(x, width, weight, eps, rows, width, y, width, inverse_rms),
-                 static_cast<T*>(residual), stream);
-  };
-  type == ElementType::kBFloat16 ? run_as(__nv_bfloat16{}) : run_as(0.0f);
-  check_launch("add_rms_norm");
 }
 
 }  // namespace antisd

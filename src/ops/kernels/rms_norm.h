@@ -16,11 +16,6 @@ void launch_rms_norm(ElementType type, const void* x, std::int64_t x_stride, con
                      double eps, std::int64_t rows, std::int64_t width, void* y,
                      std::int64_t y_stride, float* inverse_rms, cudaStream_t stream);
 
-// residual += x (in place, in `type`), y = rms_norm(residual). All contiguous [rows, width].
-void launch_add_rms_norm(ElementType type, void* residual, const void* x, const void* weight,
-                         double eps, std::int64_t rows, std::int64_t width, void* y,
-                         float* inverse_rms, cudaStream_t stream);
-
 // dx: [rows, width] of `type`; dweight: fp32 [width], added to what is there (atomic-free: partial
 // sums in `workspace`, fp32 [kRmsNormBackwardBlocks, width], reduced in a fixed order, so that the
 // result is reproducible). dx may be dy or x.
