@@ -105,6 +105,7 @@ Expression Parser::parse_function(const std::string& name) {
     Expression argument = factors.size() == 1 ? factors[0] : arena_.make(Op::kMultiply, factors);
     args = {negative ? arena_.make(Op::kNegate, {argument}) : argument};
   }
+  if (args.empty()) throw ParseError("a function without its argument");  // \sin\{\}
   if (scripts.lower != nullptr) args.push_back(scripts.lower);
   if (scripts.upper == nullptr) return arena_.make(Op::kCall, std::move(args), name);
   const bool inverse = scripts.upper->op == Op::kNegate &&

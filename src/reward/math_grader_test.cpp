@@ -99,6 +99,8 @@ TEST(MathGrader, EndsOnHostileText) {
     powers += "^{2";
   const std::vector<std::string> hostile = {
       "9^9^9^9",
+      "\\sin\\{\\}+x",
+      "\\gcd{}",
       "9^{9^{9^{9^9}}}",
       "10^{10^{10^{10}}}",
       repeat("{", 1'000'000),
