@@ -2,15 +2,13 @@
 
 #include "bench/experts.h"
 
-#include <chrono>
-#include <functional>
-
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "bench/clock.h"
 #include "bench/kernel_profile.h"
 #include "bench/shapes.h"
 #include "model/causal_lm.h"
@@ -18,25 +16,6 @@
 #include "ops/swiglu.h"
 
 namespace antisd::bench {
-namespace {
-
-double best_ms(at::Device device, int repeats, const std::function<void()>& work) {
-  const at::Tensor probe = at::zeros({1}, device);
-  double best = 1e30;
-  for (int i = 0; i <= repeats; ++i) {
-    probe.item<float>();  // waits for the device
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    probe.item<float>();
-    const std::chrono::duration<double, std::milli> taken =
-        std::chrono::steady_clock::now() - begin;
-    if (i > 0) best = std::min(best, taken.count());
-  }
-  return best;
-}
-
-}  // namespace
-
 int run_experts(const std::vector<std::string>& arguments) {
   std::string shape_name = "qwen3-30b-a3b", device_name = "cpu";
   std::int64_t tokens = 16'384;
@@ -83,10 +62,10 @@ int run_experts(const std::vector<std::string>& arguments) {
   for (const bool train : {false, true}) {
     const at::AutoGradMode gradients(train);
     const auto run = [&](const auto& layer) {
-      return best_ms(device, repeats, [&] {
-        const at::Tensor y = layer();
-        if (train) backward(y);
-      });
+      return 1e3 * best_time(device, /*processor_time=*/false, repeats, [&] {
+               const at::Tensor y = layer();
+               if (train) backward(y);
+             });
     };
     const double sparse_ms = run(sparse), dense_ms = run(dense);
     fmt::print("{}: {} tokens, {:<20} experts {:.2f} ms, dense {:.2f} ms, {:.2f} x\n", shape_name,

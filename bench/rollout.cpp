@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "bench/kernel_profile.h"
+#include "bench/random_model.h"
 #include "bench/shapes.h"
 #include "core/rng.h"
 #include "io/json.h"
@@ -124,16 +125,11 @@ int run_rollout(const std::vector<std::string>& arguments) {
   ModelShape shape = named_shape(options.shape);
   shape.max_positions =
       std::max<std::int64_t>(shape.max_positions, options.prompt + options.tokens);
-  CausalLm model(shape, device, compute_dtype(device));
+  CausalLm model = random_model(shape, device);
   const at::NoGradGuard no_grad;
   for (Parameter& parameter : model.parameters()) {
-    if (parameter.name == "final_norm") {
+    if (parameter.name == "final_norm")
       parameter.value.fill_(options.sharpen);  // scales the logits
-    } else if (parameter.name.ends_with("norm")) {
-      parameter.value.fill_(1);
-    } else {
-      parameter.value.normal_(0, 0.02);
-    }
   }
   std::vector<RolloutRequest> requests;
   for (int left = options.sequences; left > 0; left -= options.group) {

@@ -14,6 +14,7 @@
 
 #include "bench/clock.h"
 #include "bench/kernel_profile.h"
+#include "bench/random_model.h"
 #include "bench/shapes.h"
 #include "dist/communicator.h"
 #include "model/weights.h"
@@ -69,17 +70,7 @@ int run_update(const std::vector<std::string>& arguments) {
 
   if (options.threads > 0) at::set_num_threads(options.threads);
   const at::Device device(options.device);
-  CausalLm model(named_shape(options.shape), device, compute_dtype(device));
-  {
-    const at::NoGradGuard no_grad;
-    for (Parameter& parameter : model.parameters()) {
-      if (parameter.name.ends_with("norm")) {
-        parameter.value.fill_(1);
-      } else {
-        parameter.value.normal_(0, 0.02);
-      }
-    }
-  }
+  CausalLm model = random_model(named_shape(options.shape), device);
   const bool backward_too = options.work != "forward";
   const auto processes = alone();
   std::optional<AdamW> optimizer;

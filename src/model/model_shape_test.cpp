@@ -5,6 +5,7 @@
 #include "core/testing.h"
 #include "io/atomic_file.h"
 #include "model/rope_settings.h"
+#include "model/testing.h"
 #include "model/weights.h"
 
 namespace antisd {
@@ -13,19 +14,7 @@ namespace {
 using ::testing::AllOf;
 using testing::error_of;
 using ::testing::HasSubstr;
-
-Json small_config() {
-  return {{"model_type", "qwen3"},
-          {"vocab_size", 32},
-          {"hidden_size", 16},
-          {"intermediate_size", 24},
-          {"num_attention_heads", 4},
-          {"num_key_value_heads", 2},
-          {"head_dim", 8},
-          {"num_hidden_layers", 2},
-          {"tie_word_embeddings", true},
-          {"max_position_embeddings", 64}};
-}
+using testing::small_config;
 
 // Recorded with transformers: real settings and odd ones (testdata/model/README.md).
 TEST(RopeSettings, FrequenciesEqualTransformers) {

@@ -1,6 +1,5 @@
 #include "model/residual_stream.h"
 
-#include "core/check.h"
 #include "model/checkpointed.h"
 #include "ops/cpu_gated_unit.h"
 #include "ops/rms_norm.h"

@@ -7,6 +7,7 @@
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"
+#include "model/testing.h"
 
 namespace antisd {
 namespace {
@@ -15,19 +16,7 @@ using ::testing::AllOf;
 using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Json small_config() {
-  return {{"model_type", "qwen3"},
-          {"vocab_size", 32},
-          {"hidden_size", 16},
-          {"intermediate_size", 24},
-          {"num_attention_heads", 4},
-          {"num_key_value_heads", 2},
-          {"head_dim", 8},
-          {"num_hidden_layers", 2},
-          {"tie_word_embeddings", true},
-          {"max_position_embeddings", 64}};
-}
+using testing::small_config;
 
 class Weights : public ::testing::Test {
  protected:

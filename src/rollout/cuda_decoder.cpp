@@ -2,7 +2,6 @@
 
 #include "rollout/cuda_decoder.h"
 
-#include <array>
 #include <deque>
 #include <map>
 

@@ -1,0 +1,25 @@
+#ifdef ANTISD_TORCH
+
+#include "bench/random_model.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+namespace antisd::bench {
+
+CausalLm random_model(const ModelShape& shape, at::Device device) {
+  CausalLm model(shape, device, compute_dtype(device));
+  const at::NoGradGuard no_grad;
+  for (Parameter& parameter : model.parameters()) {
+    if (parameter.name.ends_with("norm")) {
+      parameter.value.fill_(1);
+    } else {
+      parameter.value.normal_(0, 0.02);
+    }
+  }
+  return model;
+}
+
+}  // namespace antisd::bench
+
+#endif
