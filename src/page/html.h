@@ -1,0 +1,34 @@
+// Pieces of a self-contained HTML page: text made harmless, data for a script, one look for all
+// pages.
+//
+//   Document document{.title = "Run 3"};
+//   document.body = "<h1>" + escape_html(name) + "</h1>";
+//   document.script = "const data = " + script_json(rows) + ";";
+//   write(render(document));
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "io/json.h"
+
+namespace antisd {
+
+// Text for an element's content or a quoted attribute; bytes that are no UTF-8 become U+FFFD.
+std::string escape_html(std::string_view text);
+
+// JSON that may stand inside <script>: it can neither end the element nor open a comment.
+std::string script_json(const Json& value);
+
+struct Document {
+  std::string title;        // plain text
+  std::string style = {};   // CSS after the common one
+  std::string body = {};    // HTML
+  std::string script = {};  // runs after the body is there
+};
+
+// One page that loads nothing. Light and dark follow the reader's system, print is light, and a
+// narrow screen gets one column.
+std::string render(const Document& document);
+
+}  // namespace antisd
