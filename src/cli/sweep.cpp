@@ -103,7 +103,7 @@ std::function<int()> add_sweep(CLI::App& app) {
     const SweepSettings settings = make_settings(*options);
     const std::atomic<bool>& interrupted = catch_interrupts();
     Console console({.quiet = options->quiet});
-    return sweep_and_report(settings, options->report, console, options->quiet,
+    return sweep_and_report(settings, {.page = options->report, .quiet = options->quiet}, console,
                             [&] { return interrupted.load(); });
   };
 }

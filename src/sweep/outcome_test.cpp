@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sweep/outcome_words.h"
+
 namespace antisd {
 namespace {
 
@@ -53,6 +55,22 @@ TEST(Outcome, TheTableSaysWhatHappened) {
 TEST(Outcome, RunsWithoutEvaluationsDoNotBreakIt) {
   const ArmOutcome bare{"grpo", {seed("0", {})}};
   EXPECT_THAT(outcome_table(std::vector{bare, bare}, "grpo"), HasSubstr("-"));
+}
+
+TEST(Outcome, TheWordsSayWhenNothingIsShown) {
+  ArmOutcome grpo{"grpo", {seed("0", {.1, .3})}}, antisd{"antisd", {seed("0", {.1, .34})}},
+      sd{"sd", {seed("0", {.1, .12})}};
+  grpo.seeds[0].last_over_problems = Interval{.27, .33};
+  antisd.seeds[0].last_over_problems = Interval{.31, .37};
+  sd.seeds[0].last_over_problems = Interval{.1, .14};
+  antisd.seeds[0].steps_open = 8;
+  antisd.seeds[0].gate_closings = 1;
+  const std::string words = outcome_words(std::vector{sd, antisd, grpo}, "grpo");
+  EXPECT_EQ(words.find("grpo: solved 10.0 % of the held-out problems before training and 30.0 %"),
+            0u);
+  EXPECT_THAT(words, HasSubstr("4.0 points above grpo; the intervals overlap"));
+  EXPECT_THAT(words, HasSubstr("on in 8 of 20 steps; a gate closed 1 time."));
+  EXPECT_THAT(words, HasSubstr("18.0 points below grpo."));
 }
 
 }  // namespace
