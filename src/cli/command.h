@@ -29,6 +29,8 @@ std::function<int()> add_sweep(CLI::App& app);     // likewise
 std::function<int()> add_demo(CLI::App& app);      // likewise
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
+std::function<int()> add_report(CLI::App& app);
+std::function<int()> add_dashboard(CLI::App& app);
 std::function<int()> add_config(CLI::App& app);
 std::function<int()> add_doctor(CLI::App& app);
 std::function<int()> add_version(CLI::App& app);

@@ -29,6 +29,9 @@ const std::vector<Command>& all_commands() {
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
+      {"report", "one HTML file that compares runs: curves, gate, evaluations, samples",
+       add_report},
+      {"dashboard", "the same page live, for all runs below a folder", add_dashboard},
       {"config", "print the configuration: defaults, or a file with its overrides resolved",
        add_config},
       {"doctor", "what this machine can do, and the remedy for what is missing", add_doctor},

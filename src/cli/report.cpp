@@ -1,0 +1,113 @@
+// `report RUN... -o report.html`.
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "core/error.h"
+#include "io/atomic_file.h"
+#include "report/report_page.h"
+#include "report/run_finder.h"
+#include "results/comparison.h"
+#include "results/text_table.h"
+
+namespace antisd {
+namespace {
+
+struct ReportOptions {
+  std::vector<std::string> runs;
+  std::string output = "report.html";
+  std::string title = "Comparison of runs";
+  std::string csv, pass_csv, latex;  // files; "" is none
+};
+
+// A folder of runs stands for those below it.
+std::vector<Folder> run_folders(const std::vector<std::string>& names) {
+  std::vector<Folder> folders;
+  for (const std::string& name : names) {
+    const std::vector<FoundRun> found = find_runs(Folder(name));
+    if (found.empty()) {
+      throw InputError(
+          "no run directory: it has neither metrics.jsonl nor config.toml and run.json",
+          {.where = name, .remedy = "name the folder that `train` wrote (record.dir)"});
+    }
+    for (const FoundRun& run : found)
+      folders.push_back(run.folder);
+  }
+  return folders;
+}
+
+bool has_evaluations(const Comparison& comparison) {
+  return !comparison.benches.empty();
+}
+
+Comparison compare(const std::vector<std::filesystem::path>& paths,
+                   const std::vector<std::string>& names) {
+  std::vector<RunResults> results;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    results.push_back(read_run_results(paths[i]));
+    results.back().name = names[i];
+  }
+  return compare_runs(results);
+}
+
+// The table above the page's evaluations; the page has the intervals of single benchmarks below it.
+Json comparison_json(const Comparison& comparison) {
+  if (!has_evaluations(comparison)) return nullptr;
+  Json head = {"run", "method", "best at step", "average, %", "95 % interval", "speedup over GRPO"};
+  Json rows = Json::array();
+  for (const ComparisonRow& row : comparison.rows) {
+    const std::string mark = row.partial ? "*" : "";
+    rows.push_back({row.name, row.method.empty() ? "-" : row.method,
+                    row.step ? std::to_string(*row.step) : "-",
+                    row.peak ? percent_text(row.peak->average) + mark : "-",
+                    row.peak ? interval_text(row.peak->average_interval) : "-",
+                    row.speedup + (row.speedup_partial ? "*" : "")});
+  }
+  return {{"head", std::move(head)}, {"rows", std::move(rows)}};
+}
+
+void write_tables(const ReportOptions& options, const Comparison& comparison) {
+  if (!options.csv.empty()) write_file_atomically(options.csv, comparison_csv(comparison));
+  if (!options.pass_csv.empty())
+    write_file_atomically(options.pass_csv, pass_curves_csv(comparison));
+  if (!options.latex.empty()) write_file_atomically(options.latex, comparison_latex(comparison));
+  if (has_evaluations(comparison)) std::cout << comparison_text(comparison);
+}
+
+int report(const ReportOptions& options) {
+  const std::vector<Folder> folders = run_folders(options.runs);
+  std::vector<std::filesystem::path> paths;
+  for (const Folder& folder : folders)
+    paths.push_back(folder.path());
+  const std::vector<std::string> names = short_names(paths);
+  RunSet runs;
+  for (std::size_t i = 0; i < folders.size(); ++i)
+    runs.add(names[i], folders[i]);
+  while (runs.refresh(std::int64_t{64} << 20)) {
+  }
+  const Comparison comparison = compare(paths, names);
+  const std::string page = report_html(runs, options.title, comparison_json(comparison));
+  write_file_atomically(options.output, page);
+  write_tables(options, comparison);
+  std::cerr << fmt::format("{}: {} run{}, {:.1f} MB\n", options.output, folders.size(),
+                           folders.size() == 1 ? "" : "s", static_cast<double>(page.size()) / 1e6);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> add_report(CLI::App& app) {
+  const auto options = std::make_shared<ReportOptions>();
+  app.add_option("RUN", options->runs, "run directories, or folders that hold some")->required();
+  app.add_option("-o,--output", options->output, "the page, one HTML file that needs no network")
+      ->capture_default_str();
+  app.add_option("--title", options->title, "its heading")->capture_default_str();
+  app.add_option("--csv", options->csv, "also write the evaluations at each run's peak as CSV");
+  app.add_option("--pass-csv", options->pass_csv, "also write the pass@k curves as CSV");
+  app.add_option("--latex", options->latex, "also write the table as a LaTeX tabular (booktabs)");
+  return [options] { return report(*options); };
+}
+
+}  // namespace antisd
