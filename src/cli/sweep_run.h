@@ -1,0 +1,23 @@
+// What `sweep` and `demo` share: the runs, the table of what came out, the page.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "metrics/console.h"
+#include "sweep/sweep.h"
+
+namespace antisd {
+
+// The path of this program, for the processes it starts.
+std::filesystem::path own_program();
+
+std::int64_t default_memory_limit();  // bytes: nine tenths of what is free now
+
+// Returns the exit status: 0, 1 where a run failed, 130 after a stop. The table goes to standard
+// output.
+int sweep_and_report(SweepSettings settings, const std::string& report, Console& console,
+                     bool quiet, const std::function<bool()>& stop);
+
+}  // namespace antisd
