@@ -1,6 +1,7 @@
 // antisd-optest: every op on every backend, values and gradients, against plain tensor arithmetic
 // in double precision on the CPU. One line an op and backend; exit status 1 where any differs. On a
 // machine without a GPU it checks the CPU alone and says so.
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -32,10 +33,10 @@ using OpFunction = std::function<Tensors(const Tensors&)>;
 
 struct OpCase {
   std::string name;
-  Tensors inputs;                  // double, on the CPU; each gets a gradient
-  OpFunction op;                   // on the backend's device and precision
-  OpFunction reference;            // in double
-  bool needs_bf16_on_gpu = false;  // the GPU path has no fp32 form
+  Tensors inputs;                               // double, on the CPU; each gets a gradient
+  OpFunction op;                                // on the backend's device and precision
+  OpFunction reference;                         // in double
+  std::vector<at::ScalarType> not_on_gpu = {};  // precisions that the GPU path has no form of
 };
 
 struct Backend {
@@ -44,7 +45,9 @@ struct Backend {
   double tolerance;  // of the largest magnitude of each result
   std::string name() const {
     return fmt::format("{} {}", device.is_cuda() ? "cuda" : "cpu",
-                       dtype == at::kFloat ? "fp32" : "bf16");
+                       dtype == at::kFloat  ? "fp32"
+                       : dtype == at::kHalf ? "fp16"
+                                            : "bf16");
   }
 };
 
@@ -238,7 +241,7 @@ OpCase attention_case(const char* name, AttentionShape shape, std::int64_t windo
            random({tokens, shape.kv_heads, shape.head_dim}, 10)},
           op,
           reference,
-          /*needs_bf16_on_gpu=*/true};
+          /*not_on_gpu=*/{at::kFloat}};
 }
 
 OpCase token_scores_case(const char* name, std::int64_t tokens, std::int64_t vocabulary,
@@ -285,7 +288,7 @@ OpCase experts_case(bool normalise) {
         }
         return Tensors{out};
       },
-      /*needs_bf16_on_gpu=*/true};
+      /*not_on_gpu=*/{at::kFloat, at::kHalf}};
 }
 
 // Sampling noise must agree bit for bit with CounterRng; 0 or a large number.
@@ -305,10 +308,10 @@ double uniform_noise_error(at::Device device) {
 }
 
 // Three steps of AdamW, their result beside the textbook formula in double. Moments and masters
-// are fp32 on every backend, so the tolerance is fp32's; a bf16 weight is its master, rounded.
+// are fp32 on every backend, so the tolerance is fp32's; a 16-bit weight is its master, rounded.
 double adamw_error(const Backend& backend, std::int64_t count) {
   const AdamWSettings settings{.lr = 1e-2, .weight_decay = 0.1};
-  const bool has_master = backend.dtype == at::kBFloat16;
+  const bool has_master = backend.dtype != at::kFloat;
   at::Tensor weight = random({count}, 17).to(backend.dtype).to(backend.device);
   at::Tensor master = weight.to(at::kFloat, false, /*copy=*/true);
   at::Tensor first = at::zeros_like(master), second = at::zeros_like(master);
@@ -326,7 +329,7 @@ double adamw_error(const Backend& backend, std::int64_t count) {
     w = w - settings.lr *
                 (m / (1 - std::pow(settings.beta1, t)) / denominator + settings.weight_decay * w);
   }
-  if (has_master && !weight.equal(master.to(at::kBFloat16))) return 1e9;
+  if (has_master && !weight.equal(master.to(backend.dtype))) return 1e9;
   const auto error = [](const at::Tensor& result, const at::Tensor& expected) {
     const at::Tensor difference = (result.to(at::kCPU, at::kDouble) - expected).abs();
     return difference.max().item<double>() / expected.abs().max().item<double>() / 2e-6;
@@ -478,6 +481,10 @@ int run_op_tests() {
     // value.
     backends.push_back({gpu, at::kFloat, 1e-4});
     backends.push_back({gpu, at::kBFloat16, 3e-2});
+    // 11 bits, so an eighth of that; below 6e-5 fp16 rounds to steps of 6e-8, which none of the
+    // results is small enough to show.
+    at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
+    backends.push_back({gpu, at::kHalf, 3e-2 / 8});
     fmt::print("cuda:0: {}\n", library.gpus[0].description);
   }
   int failed = 0, passed = 0;
@@ -532,7 +539,9 @@ int run_op_tests() {
   }
   for (const OpCase& test : all_cases()) {
     for (const Backend& backend : backends) {
-      if (test.needs_bf16_on_gpu && backend.device.is_cuda() && backend.dtype == at::kFloat)
+      const auto& absent = test.not_on_gpu;
+      if (backend.device.is_cuda() &&
+          std::find(absent.begin(), absent.end(), backend.dtype) != absent.end())
         continue;
       guarded(test.name, backend.name(), [&] { return error_of(test, backend); });
     }

@@ -88,9 +88,9 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
 };
 
 #ifdef ANTISD_CUDA
-// An fp32 stream normed into the weight's bf16, in one pass.
+// An fp32 stream normed into the weight's 16 bits, in one pass.
 bool suits_wide_norm(const at::Tensor& x, const at::Tensor& weight) {
-  return x.is_cuda() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kBFloat16 &&
+  return x.is_cuda() && x.scalar_type() == at::kFloat && weight.scalar_type() != at::kFloat &&
          x.dim() == 2 && x.is_contiguous() && x.size(1) % 8 == 0 && x.size(1) <= kWidestStream;
 }
 
@@ -99,9 +99,9 @@ struct WideRmsNorm : torch::autograd::Function<WideRmsNorm> {
                             double eps) {
     at::Tensor y = at::empty(x.sizes(), weight.options());
     at::Tensor inverse_rms = at::empty({x.size(0)}, x.options());
-    launch_wide_rms_norm(x.const_data_ptr<float>(), weight.const_data_ptr(), eps, x.size(0),
-                         x.size(1), y.mutable_data_ptr(), inverse_rms.mutable_data_ptr<float>(),
-                         current_stream(x));
+    launch_wide_rms_norm(element_type(weight), x.const_data_ptr<float>(), weight.const_data_ptr(),
+                         eps, x.size(0), x.size(1), y.mutable_data_ptr(),
+                         inverse_rms.mutable_data_ptr<float>(), current_stream(x));
     context->save_for_backward({x, weight, inverse_rms});
     return y;
   }
@@ -112,10 +112,11 @@ struct WideRmsNorm : torch::autograd::Function<WideRmsNorm> {
     const at::Tensor dy = gradients[0].contiguous();
     at::Tensor dx = at::empty_like(x), dweight = at::empty({x.size(1)}, x.options());
     const at::Tensor workspace = at::empty({kWideNormBlocks, x.size(1)}, x.options());
-    launch_wide_rms_norm_backward(
-        dy.const_data_ptr(), x.const_data_ptr<float>(), weight.const_data_ptr(),
-        saved[2].const_data_ptr<float>(), x.size(0), x.size(1), dx.mutable_data_ptr<float>(),
-        dweight.mutable_data_ptr<float>(), workspace.mutable_data_ptr<float>(), current_stream(x));
+    launch_wide_rms_norm_backward(element_type(weight), dy.const_data_ptr(),
+                                  x.const_data_ptr<float>(), weight.const_data_ptr(),
+                                  saved[2].const_data_ptr<float>(), x.size(0), x.size(1),
+                                  dx.mutable_data_ptr<float>(), dweight.mutable_data_ptr<float>(),
+                                  workspace.mutable_data_ptr<float>(), current_stream(x));
     return {dx, dweight.to(weight.scalar_type()), at::Tensor()};
   }
 };

@@ -5,8 +5,8 @@
 
 namespace antisd {
 
-// x: [..., width], weight: [width]. fp32 or bf16; the statistics are fp32. The result has the
-// weight's precision, also where x is fp32 and the weight bf16.
+// x: [..., width], weight: [width]. fp32, bf16 or fp16; the statistics are fp32. The result has the
+// weight's precision, also where x is fp32 and the weight is not.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
 // The pieces, for ops that contain a norm. x may be a strided view [rows, width] whose last
