@@ -21,6 +21,7 @@
 #include "ops/rms_norm.h"
 #include "ops/sampling.h"
 #include "ops/squared_norms.h"
+#include "ops/stream_norm.h"
 #include "ops/swiglu.h"
 #include "ops/token_scores.h"
 #include "ops/uniform_noise.h"
@@ -117,6 +118,32 @@ OpCase wide_rms_norm_case(std::int64_t rows, std::int64_t width) {
           {random({rows, width}, 44), random({width}, 45)},
           [](const Tensors& t) { return Tensors{rms_norm(t[0].to(at::kFloat), t[1], 1e-6)}; },
           [](const Tensors& t) { return Tensors{plain_rms_norm(t[0], t[1], 1e-6)}; }};
+}
+
+// The stream, a product added to it (or none), and the norm of the sum; both results are used.
+OpCase add_and_norm_case(std::int64_t rows, std::int64_t width, bool with_product, bool with_bias) {
+  const std::int64_t inner = 48;
+  const auto product = [=](const Tensors& t) {
+    if (!with_product) return StreamProduct{};
+    return StreamProduct{t[2], t[3], with_bias ? t[4] : at::Tensor()};
+  };
+  Tensors inputs = {random({rows, width}, 46), random({width}, 47)};
+  if (with_product)
+    inputs.insert(inputs.end(), {random({rows, inner}, 48), random({width, inner}, 49, 0.2)});
+  if (with_bias) inputs.push_back(random({width}, 50));
+  return {fmt::format("add_and_norm {}x{}{}{}", rows, width, with_product ? ", product" : "",
+                      with_bias ? ", bias" : ""),
+          inputs,
+          [=](const Tensors& t) {
+            const StreamNorm next = add_and_norm(t[0].to(at::kFloat), product(t), t[1], 1e-6);
+            return Tensors{next.stream, next.normed};
+          },
+          [=](const Tensors& t) {
+            at::Tensor stream = t[0];
+            if (with_product) stream = stream + at::mm(t[2], t[3].t());
+            if (with_bias) stream = stream + t[4];
+            return Tensors{stream, plain_rms_norm(stream, t[1], 1e-6)};
+          }};
 }
 
 OpCase swiglu_case(std::int64_t rows, std::int64_t width) {
@@ -444,6 +471,10 @@ std::vector<OpCase> all_cases() {
           wide_rms_norm_case(700, 1024),
           wide_rms_norm_case(37, 2560),
           wide_rms_norm_case(3, 12),
+          add_and_norm_case(700, 1024, false, false),
+          add_and_norm_case(37, 2560, true, false),
+          add_and_norm_case(300, 1024, true, true),
+          add_and_norm_case(5, 12, true, true),
           swiglu_case(29, 40),
           swiglu_case(301, 1000),
           swiglu_case(3, 5),

@@ -42,11 +42,12 @@ __global__ void __launch_bounds__(1024)
   }
 }
 
-// With n = x r, r = inverse rms: dx = r (dy w - n mean(dy w n)), dw += dy n.
+// With n = x r, r = inverse rms: dx = r (dy w - n mean(dy w n)) + behind, dw += dy n.
 template <typename T>
 __global__ void __launch_bounds__(1024)
     backward_kernel(const T* dy, const float* x, const T* weight, const float* all_inverse_rms,
-                    std::int64_t rows, int width, float* dx, float* partial_sums) {
+                    const float* behind, std::int64_t rows, int width, float* dx, T* rounded,
+                    float* partial_sums) {
   __shared__ float sums[2][kWarp];
   const int column = threadIdx.x * N;
   const bool inside = column < width;
@@ -54,8 +55,9 @@ __global__ void __launch_bounds__(1024)
   if (inside) unpack(load_pack<N>(weight + column), weights);
   int turn = 0;
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x, turn ^= 1) {
-    float values[N] = {}, gradient[N] = {}, sum = 0;
+    float values[N] = {}, gradient[N] = {}, more[N] = {}, sum = 0;
     if (inside) {
+      if (behind != nullptr) load_floats(behind + row * width + column, more);
       load_floats(x + row * width + column, values);
       unpack(load_pack<N>(dy + row * width + column), gradient);
     }
@@ -70,8 +72,10 @@ __global__ void __launch_bounds__(1024)
     const float mean = block_sum(sum, sums[turn]) / static_cast<float>(width);
 #pragma unroll
     for (int i = 0; i < N; ++i)
-      gradient[i] = inverse_rms * (gradient[i] - values[i] * mean);
-    if (inside) store_floats(dx + row * width + column, gradient);
+      gradient[i] = inverse_rms * (gradient[i] - values[i] * mean) + more[i];
+    if (!inside) continue;
+    store_floats(dx + row * width + column, gradient);
+    if (rounded != nullptr) store_pack(rounded + row * width + column, make_pack<T>(gradient));
   }
   if (inside) store_floats(partial_sums + std::int64_t{blockIdx.x} * width + column, dweight);
 }
@@ -116,16 +120,17 @@ void launch_wide_rms_norm(ElementType type, const float* x, const void* weight, 
 }
 
 void launch_wide_rms_norm_backward(ElementType type, const void* dy, const float* x,
-                                   const void* weight, const float* inverse_rms, std::int64_t rows,
-                                   std::int64_t width, float* dx, float* dweight, float* workspace,
+                                   const void* weight, const float* inverse_rms,
+                                   const float* behind, std::int64_t rows, std::int64_t width,
+                                   float* dx, void* rounded, float* dweight, float* workspace,
                                    cudaStream_t stream) {
   if (rows == 0) return;
   const int blocks = static_cast<int>(std::min<std::int64_t>(rows, kWideNormBlocks));
   with_wide_element(type, [&](auto element) {
     using T = decltype(element);
     backward_kernel<<<blocks, threads_for(width), 0, stream>>>(
-        static_cast<const T*>(dy), x, static_cast<const T*>(weight), inverse_rms, rows,
-        static_cast<int>(width), dx, workspace);
+        static_cast<const T*>(dy), x, static_cast<const T*>(weight), inverse_rms, behind, rows,
+        static_cast<int>(width), dx, static_cast<T*>(rounded), workspace);
   });
   sum_kernel<<<grid_for(width, 64), 64, 0, stream>>>(workspace, blocks, static_cast<int>(width),
                                                      dweight);

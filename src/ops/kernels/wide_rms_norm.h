@@ -16,12 +16,14 @@ void launch_wide_rms_norm(ElementType type, const float* x, const void* weight, 
                           std::int64_t rows, std::int64_t width, void* y, float* inverse_rms,
                           cudaStream_t stream);
 
-// dx: fp32 [rows, width]; dweight: fp32 [width], set. workspace: fp32 [kWideNormBlocks, width].
-// Sums run in a fixed order.
+// dx: fp32 [rows, width], with `behind` (likewise, or null) added; rounded: the same of `type`, or
+// null; dweight: fp32 [width], set. workspace: fp32 [kWideNormBlocks, width]. Sums run in a fixed
+// order.
 inline constexpr int kWideNormBlocks = 264;
 void launch_wide_rms_norm_backward(ElementType type, const void* dy, const float* x,
-                                   const void* weight, const float* inverse_rms, std::int64_t rows,
-                                   std::int64_t width, float* dx, float* dweight, float* workspace,
+                                   const void* weight, const float* inverse_rms,
+                                   const float* behind, std::int64_t rows, std::int64_t width,
+                                   float* dx, void* rounded, float* dweight, float* workspace,
                                    cudaStream_t stream);
 
 }  // namespace antisd
