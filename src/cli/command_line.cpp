@@ -23,6 +23,8 @@ const std::vector<Command>& all_commands() {
       {"generate", "sample responses to prompts, or stream one for a person", add_generate},
       {"score", "log-probability and entropy of every token of given responses", add_score},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
+      {"pretrain", "train on documents: a built-in task, text, or chats (supervised fine-tuning)",
+       add_pretrain},
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
