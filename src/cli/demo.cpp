@@ -91,8 +91,10 @@ std::function<int()> add_demo(CLI::App& app) {
     const std::atomic<bool>& interrupted = catch_interrupts();
     Console console({.quiet = options->quiet});
     console.info(kOpening);
-    return sweep_and_report(settings, {.in_words = true, .quiet = options->quiet}, console,
-                            [&] { return interrupted.load(); });
+    return sweep_and_report(
+        settings,
+        {.title = "Countdown: GRPO, SD and AntiSD", .in_words = true, .quiet = options->quiet},
+        console, [&] { return interrupted.load(); });
   };
 }
 

@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/report_file.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
-#include "report/report_page.h"
 #include "report/run_finder.h"
-#include "results/comparison.h"
-#include "results/text_table.h"
 
 namespace antisd {
 namespace {
@@ -38,61 +36,21 @@ std::vector<Folder> run_folders(const std::vector<std::string>& names) {
   return folders;
 }
 
-bool has_evaluations(const Comparison& comparison) {
-  return !comparison.benches.empty();
-}
-
-Comparison compare(const std::vector<std::filesystem::path>& paths,
-                   const std::vector<std::string>& names) {
-  std::vector<RunResults> results;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    results.push_back(read_run_results(paths[i]));
-    results.back().name = names[i];
-  }
-  return compare_runs(results);
-}
-
-// The table above the page's evaluations; the page has the intervals of single benchmarks below it.
-Json comparison_json(const Comparison& comparison) {
-  if (!has_evaluations(comparison)) return nullptr;
-  Json head = {"run", "method", "best at step", "average, %", "95 % interval", "speedup over GRPO"};
-  Json rows = Json::array();
-  for (const ComparisonRow& row : comparison.rows) {
-    const std::string mark = row.partial ? "*" : "";
-    rows.push_back({row.name, row.method.empty() ? "-" : row.method,
-                    row.step ? std::to_string(*row.step) : "-",
-                    row.peak ? percent_text(row.peak->average) + mark : "-",
-                    row.peak ? interval_text(row.peak->average_interval) : "-",
-                    row.speedup + (row.speedup_partial ? "*" : "")});
-  }
-  return {{"head", std::move(head)}, {"rows", std::move(rows)}};
-}
-
 void write_tables(const ReportOptions& options, const Comparison& comparison) {
   if (!options.csv.empty()) write_file_atomically(options.csv, comparison_csv(comparison));
   if (!options.pass_csv.empty())
     write_file_atomically(options.pass_csv, pass_curves_csv(comparison));
   if (!options.latex.empty()) write_file_atomically(options.latex, comparison_latex(comparison));
-  if (has_evaluations(comparison)) std::cout << comparison_text(comparison);
+  if (!comparison.benches.empty()) std::cout << comparison_text(comparison);
 }
 
 int report(const ReportOptions& options) {
   const std::vector<Folder> folders = run_folders(options.runs);
-  std::vector<std::filesystem::path> paths;
-  for (const Folder& folder : folders)
-    paths.push_back(folder.path());
-  const std::vector<std::string> names = short_names(paths);
-  RunSet runs;
-  for (std::size_t i = 0; i < folders.size(); ++i)
-    runs.add(names[i], folders[i]);
-  while (runs.refresh(std::int64_t{64} << 20)) {
-  }
-  const Comparison comparison = compare(paths, names);
-  const std::string page = report_html(runs, options.title, comparison_json(comparison));
-  write_file_atomically(options.output, page);
-  write_tables(options, comparison);
+  const WrittenReport written = write_report(folders, options.title, options.output);
+  write_tables(options, written.comparison);
   std::cerr << fmt::format("{}: {} run{}, {:.1f} MB\n", options.output, folders.size(),
-                           folders.size() == 1 ? "" : "s", static_cast<double>(page.size()) / 1e6);
+                           folders.size() == 1 ? "" : "s",
+                           static_cast<double>(written.bytes) / 1e6);
   return 0;
 }
 

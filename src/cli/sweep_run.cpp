@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/interrupt.h"
-#include "io/atomic_file.h"
+#include "cli/report_file.h"
 #include "sweep/arms.h"
 #include "sweep/outcome_words.h"
 
@@ -48,6 +48,13 @@ int sweep_and_report(SweepSettings settings, const SweepOutput& output, Console&
   const std::vector<ArmOutcome> arms = read_arms(runs);
   std::cout << outcome_table(arms, kBaseline);
   if (output.in_words) std::cout << "\n" << outcome_words(arms, kBaseline);
+  std::vector<Folder> folders;
+  for (const PlannedRun& run : runs)
+    folders.emplace_back(run.directory);
+  const fs::path page =
+      output.page.empty() ? settings.directory / "report.html" : fs::path(output.page);
+  write_report(folders, output.title, page);
+  std::cout << fmt::format("\nCurves, gate, lengths and samples: {}\n", page.string());
   return end.failed.empty() ? 0 : 1;
 }
 

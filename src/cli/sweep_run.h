@@ -17,6 +17,7 @@ std::int64_t default_memory_limit();  // bytes: nine tenths of what is free now
 
 struct SweepOutput {
   std::string page = {};  // where the report goes; empty: report.html beside the runs
+  std::string title = "Sweep";
   bool in_words = false;  // sentences after the table
   bool quiet = false;
 };
