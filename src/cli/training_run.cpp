@@ -181,12 +181,8 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                  .revision = kBuildInfo.revision,
                  .command_line = options.command_line,
                  .device = device.str(),
-<<<<<<< HEAD
-                 .dtype = dtype_name(state.model.dtype())},
-=======
-                 .dtype = state.model.dtype() == at::kFloat ? "fp32" : "bf16",
+                 .dtype = dtype_name(state.model.dtype()),
                  .method = std::string(method.name)},
->>>>>>> pretrain
                 state.step);
   if (state.step >= config.train.steps) {
     recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
