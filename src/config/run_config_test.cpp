@@ -1,8 +1,10 @@
 #include "config/run_config.h"
 
 #include <fstream>
+#include <map>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "core/testing.h"
@@ -106,6 +108,71 @@ TEST(RunConfig, AKeyBesideThePresetOrLaterWins) {
   EXPECT_EQ(reopen(key, {"method.preset=released"}), 1.07);
   EXPECT_EQ(reopen(key, {"method.gate.reopen=1.03", "method.preset=released"}), 1.03);
   EXPECT_EQ(reopen(both, {"method.preset=paper"}), 1.0);
+}
+
+std::string recipe(const std::filesystem::path& file) {
+  RunConfig c;
+  c.options().load_toml(file);
+  c.resolve();
+  const std::string printed = c.options().to_toml(false);
+  RunConfig again;
+  again.options().load_toml_text(printed, "printed");
+  again.resolve();
+  EXPECT_EQ(again.options().to_toml(false), printed) << file;
+  return printed;
+}
+
+TEST(RunConfig, EveryRecipeResolves) {
+  const std::filesystem::path recipes = std::filesystem::path(ANTISD_SOURCE_DIR) / "recipes";
+  std::ifstream readme(recipes / "README.md");
+  const std::string page((std::istreambuf_iterator<char>(readme)), {});
+  std::map<std::string, std::string> run_of;  // record.dir -> recipe
+  int count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(recipes)) {
+    const std::filesystem::path file = entry.path();
+    if (file.extension() != ".toml") continue;
+    const std::string printed = recipe(file);
+    EXPECT_THAT(page, HasSubstr(file.filename().string()));
+    const bool shared =
+        file.stem() == "base" || file.stem() == "model" || file.filename() == "code.toml";
+    if (shared) continue;
+    ++count;
+    // Its name says what it is: runs do not get into each other's way.
+    EXPECT_THAT(printed, HasSubstr(fmt::format("dir = \"runs/{}/{}\"",
+                                               file.parent_path().filename().string(),
+                                               file.stem().string())));
+  }
+  EXPECT_EQ(count, 49);
+}
+
+TEST(RunConfig, RecipesAreThePapersRows) {
+  const auto load = [](const std::string& name, RunConfig& c) {
+    c.options().load_toml(std::filesystem::path(ANTISD_SOURCE_DIR) / "recipes" / name);
+    c.resolve();
+  };
+  RunConfig antisd, think, continual, code, released;
+  load("qwen3-8b/antisd.toml", antisd);
+  EXPECT_EQ(antisd.method.name, "antisd");
+  EXPECT_EQ(antisd.model.path, "models/Qwen3-8B");
+  EXPECT_EQ(antisd.data.chat_options, (ScalarMap{{"enable_thinking", false}}));
+  EXPECT_EQ(antisd.train.steps, 200);
+  EXPECT_EQ(antisd.eval.n.at("minerva_math"), 4);
+  EXPECT_EQ(antisd.eval.max_sequence_tokens, 32768);
+  load("olmo3-7b-think/sd.toml", think);
+  EXPECT_EQ(think.method.name, "sd");
+  EXPECT_EQ(think.eval.max_sequence_tokens, 65536);
+  EXPECT_EQ(think.rollout.max_sequence_tokens, 32768);
+  load("qwen3-4b-instruct-2507/continual.toml", continual);
+  EXPECT_EQ(continual.train.steps, 50);
+  EXPECT_THAT(continual.train.init_from, HasSubstr("qwen3-4b-instruct-2507/grpo/"));
+  load("qwen3-8b/code-antisd.toml", code);
+  EXPECT_EQ(code.reward.kind, "code");
+  EXPECT_EQ(code.data.template_name, "code");
+  EXPECT_EQ(code.eval.n.at("humanevalplus"), 10);
+  EXPECT_EQ(code.eval.benches.size(), 2u);
+  load("qwen3-8b/antisd-released.toml", released);
+  EXPECT_EQ(released.method.gate.reopen, 1.07);  // the preset beats the file that it extends
+  EXPECT_EQ(released.rollout.max_sequence_tokens, 16384);
 }
 
 TEST(RunConfig, TheDocumentationPageIsTheDescription) {

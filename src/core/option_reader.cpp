@@ -169,20 +169,51 @@ Option& OptionSet::find_or_throw(std::string_view key, const std::string& where)
 }
 
 void OptionSet::load_toml(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || std::filesystem::is_directory(file)) {
-    throw InputError(
-        "cannot read the configuration file",
-        {.where = file.string(),
-         .remedy = "check the path; `antisd config --defaults` prints one to start from"});
-  }
-  std::ostringstream text;
-  text << stream.rdbuf();
-  load_toml_text(text.str(), file.string());
+  load_file(file, file.string(), {});
 }
 
 void OptionSet::load_toml_text(std::string_view text, const std::string& name) {
-  const toml::table root = parse_toml(text, name);
+  load_text(text, name, {});
+}
+
+// `where` names the file, or the line that extends it; `extended_by` the files on the way to it.
+void OptionSet::load_file(const std::filesystem::path& file, const std::string& where,
+                          std::vector<std::filesystem::path> extended_by) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || std::filesystem::is_directory(file)) {
+    throw InputError(
+        extended_by.empty() ? "cannot read the configuration file"
+                            : fmt::format("cannot read '{}', which it extends", file.string()),
+        {.where = where,
+         .remedy = extended_by.empty()
+                       ? "check the path; `antisd config --defaults` prints one to start from"
+                       : "the path is relative to the file that names it"});
+  }
+  const std::filesystem::path itself = std::filesystem::canonical(file);
+  if (std::find(extended_by.begin(), extended_by.end(), itself) != extended_by.end()) {
+    throw InputError(fmt::format("'{}' extends itself", file.string()),
+                     {.where = where, .remedy = "remove one `extends` of the circle"});
+  }
+  extended_by.push_back(itself);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  load_text(text.str(), file, extended_by);
+}
+
+void OptionSet::load_text(std::string_view text, const std::filesystem::path& file,
+                          const std::vector<std::filesystem::path>& extended_by) {
+  const std::string name = file.string();
+  toml::table root = parse_toml(text, name);
+  if (const toml::node* base = root.get("extends")) {
+    const std::string where = fmt::format("{}:{}", name, base->source().begin.line);
+    if (!base->is_string()) {
+      throw InputError("extends must be a string",
+                       {.where = where, .remedy = "e.g. extends = \"base.toml\""});
+    }
+    load_file((file.parent_path() / base->as_string()->get()).lexically_normal(), where,
+              extended_by);
+    root.erase("extends");
+  }
   ++files_;
   const std::function<void(const toml::table&, const std::string&)> walk =
       [&](const toml::table& table, const std::string& prefix) {

@@ -88,7 +88,8 @@ class OptionSet {
   }
 
   // Both throw InputError that names the place, the key, the nearest known key or the allowed
-  // range.
+  // range. A file may open with `extends = "base.toml"`, relative to itself: that file is read
+  // first, as an earlier one.
   void load_toml(const std::filesystem::path& file);
   void load_toml_text(std::string_view text, const std::string& name);
   // "rollout.group_size=16"; an entry of a table by its name: "eval.n.aime24=4". Strings need no
@@ -110,6 +111,10 @@ class OptionSet {
   Option& add_option(Option option);
   Option& find_or_throw(std::string_view key, const std::string& where);
   void assign_from(int source, std::string_view key_and_value);
+  void load_file(const std::filesystem::path& file, const std::string& where,
+                 std::vector<std::filesystem::path> extended_by);
+  void load_text(std::string_view text, const std::filesystem::path& file,
+                 const std::vector<std::filesystem::path>& extended_by);
 
   static constexpr int kCommandLine = std::numeric_limits<int>::max();
   int files_ = 0;

@@ -1,5 +1,7 @@
 #include "core/option_set.h"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 
 #include "core/nearest.h"
@@ -70,6 +72,41 @@ aime25 = 4
   EXPECT_THAT(s.betas, ElementsAre(0.8, 0.9));
   EXPECT_THAT(s.samples, ElementsAre(Pair("aime25", 4)));
   EXPECT_TRUE(s.options.find("rollout.group_size")->was_set());
+}
+
+TEST(OptionSet, AFileExtendsAnother) {
+  const testing::TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "runs");
+  const auto write = [&](const char* name, const char* text) {
+    std::ofstream(folder / name) << text;
+  };
+  write("base.toml", "[rollout]\ngroup_size = 16\n[method]\nname = 'grpo'\n");
+  write("runs/model.toml", "extends = '../base.toml'\n[data]\nshuffle = false\n");
+  write("runs/run.toml", "extends = 'model.toml'\n[method]\nname = 'antisd'\n");
+  Sample s;
+  s.options.load_toml(folder / "runs/run.toml");
+  EXPECT_EQ(s.group_size, 16);
+  EXPECT_FALSE(s.shuffle);
+  EXPECT_EQ(s.name, "antisd");
+  EXPECT_THAT(s.options.to_toml(true), ::testing::Not(HasSubstr("extends")));
+
+  const auto refused = [&](const char* name) {
+    return error_of([&] { Sample().options.load_toml(folder / name); });
+  };
+  write("runs/wrong.toml", "[data]\n\nshufle = true\n");
+  write("runs/typo.toml", "\nextends = 'wrong.toml'\n[method]\nname = 'antisd'\n");
+  EXPECT_THAT(refused("runs/typo.toml"),
+              AllOf(HasSubstr("runs/wrong.toml:3"), HasSubstr("data.shuffle")));
+  write("runs/lost.toml", "\nextends = 'nowhere.toml'\n");
+  EXPECT_THAT(refused("runs/lost.toml"),
+              AllOf(HasSubstr("runs/lost.toml:2"), HasSubstr("runs/nowhere.toml")));
+  write("runs/number.toml", "extends = 3\n");
+  EXPECT_THAT(refused("runs/number.toml"), HasSubstr("must be a string"));
+  write("runs/itself.toml", "extends = '../runs/itself.toml'\n");
+  EXPECT_THAT(refused("runs/itself.toml"), HasSubstr("extends itself"));
+  write("runs/a.toml", "extends = 'b.toml'\n");
+  write("runs/b.toml", "# a circle\nextends = 'a.toml'\n");
+  EXPECT_THAT(refused("runs/a.toml"), AllOf(HasSubstr("runs/b.toml:2"), HasSubstr("extends")));
 }
 
 // A preset fills in what nobody said, and what was said before it.
