@@ -71,7 +71,7 @@ DocumentText read_text(const fs::path& origin, const ScalarMap& chat_options) {
 
 CausalLm make_model(const RunConfig& config, const fs::path& origin, at::Device device,
                     bool resumed) {
-  const at::ScalarType dtype = choose_dtype(config.model.dtype, device);
+  const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   if (config.pretrain.new_model.hidden == 0 && !resumed) return load_model(origin, device, dtype);
   CausalLm model(read_model_shape(origin / "config.json"), device, dtype);
   if (!resumed) initialise_randomly(model, static_cast<std::uint64_t>(config.train.seed));
