@@ -1,13 +1,13 @@
 #include "results/run_results.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "config/run_config.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
+#include "io/step_name.h"
 
 namespace antisd {
 namespace {
@@ -47,16 +47,11 @@ void attempt(RunResults& run, const std::function<void()>& read) {
 }  // namespace
 
 std::string evaluation_folder(std::int64_t step) {
-  return fmt::format("step-{:06}", step);
+  return step_name(step);
 }
 
 std::int64_t step_of_folder(const std::string& name) {
-  constexpr std::string_view kPrefix = "step-";
-  if (!name.starts_with(kPrefix)) return -1;
-  std::int64_t step = -1;
-  const char* const end = name.data() + name.size();
-  const auto [stopped, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
-  return error == std::errc() && stopped == end && step >= 0 ? step : -1;
+  return step_of_name(name).value_or(-1);
 }
 
 RunResults read_run_results(const fs::path& directory) {
