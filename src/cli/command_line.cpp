@@ -23,6 +23,8 @@ const std::vector<Command>& all_commands() {
       {"generate", "sample responses to prompts, or stream one for a person", add_generate},
       {"score", "log-probability and entropy of every token of given responses", add_score},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
+      {"inspect", "what the teacher's context does to each token of a response: s, t, u, phi",
+       add_inspect},
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
