@@ -28,6 +28,7 @@ std::function<int()> add_train(CLI::App& app);     // likewise
 std::function<int()> add_pretrain(CLI::App& app);  // likewise
 std::function<int()> add_sweep(CLI::App& app);     // likewise
 std::function<int()> add_demo(CLI::App& app);      // likewise
+std::function<int()> add_inspect(CLI::App& app);   // likewise
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_report(CLI::App& app);

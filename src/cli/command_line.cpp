@@ -28,6 +28,8 @@ const std::vector<Command>& all_commands() {
       {"demo", "GRPO, SD and AntiSD on the shipped model, compared; minutes on two cores",
        add_demo},
       {"sweep", "a grid of training runs side by side, then what came out of them", add_sweep},
+      {"inspect", "what the teacher's context does to each token of a response: s, t, u, phi",
+       add_inspect},
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
