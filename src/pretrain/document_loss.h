@@ -32,7 +32,8 @@ std::vector<std::span<const TrainingDocument>> cut_documents(
 DocumentSums measure_loss(const CausalLm& model, std::span<const TrainingDocument> documents,
                           const LossOptions& options);
 
-// Leaves the gradient of the mean over all tokens that count with the optimizer.
+// Leaves the gradient of the mean over all tokens that count with the optimizer, times
+// gradient_scale(model.dtype(), counted).
 DocumentSums add_gradients(CausalLm& model, AdamW& optimizer,
                            std::span<const TrainingDocument> documents, const LossOptions& options);
 

@@ -81,7 +81,8 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   const double lr = schedule_.at(state_.step), save_s = keeper_.take_seconds();
   const DocumentSums sums =
       add_gradients(state_.model, state_.optimizer, documents, loss_options());
-  const UpdateReport report = state_.optimizer.step(lr);
+  const UpdateReport report =
+      state_.optimizer.step(lr, gradient_scale(state_.model.dtype(), sums.counted));
   if (!report.applied) find_culprit(documents, report.culprit);
   const double loss = sums.fetch_mean(), seconds = clock.lap();
   ++state_.step;
