@@ -134,7 +134,7 @@ def test_report(browser, program, runs, folder, screenshots):
     check(pdf.startswith(b"%PDF") and len(pdf) > 50_000, "it prints")
     if screenshots:
         browser.resize(1000, 660)
-        browser.run("document.getElementById('curves').scrollIntoView()")
+        browser.run("document.getElementById('curves').parentNode.scrollIntoView()")
         time.sleep(0.5)
         browser.screenshot(screenshots / "report.png")
     browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
