@@ -129,19 +129,17 @@ def test_report(browser, program, runs, folder, screenshots):
     browser.run("document.getElementById('other-details').open = false")
     browser.resize(390, 800)
     check(browser.run(FITS), "nothing sticks out on a phone")
-    if screenshots:
-        browser.screenshot(screenshots / "report-phone.png")
     browser.resize(1200, 900)
     pdf = base64.b64decode(browser.send("POST", "/print", {"background": True}))
     check(pdf.startswith(b"%PDF") and len(pdf) > 50_000, "it prints")
-    browser.run("scrollTo(0, document.getElementById('curves').parentNode.offsetTop)")
-    wait_for(lambda: browser.run(DRAWN), "charts")
     if screenshots:
-        time.sleep(0.3)
+        browser.resize(1000, 660)
+        browser.run("document.getElementById('curves').parentNode.scrollIntoView()")
+        time.sleep(0.5)
         browser.screenshot(screenshots / "report.png")
     browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    browser.run("scrollTo(0, document.getElementById('entropy').parentNode.offsetTop)")
-    time.sleep(0.3)
+    browser.run("document.getElementById('entropy').parentNode.scrollIntoView()")
+    time.sleep(0.5)
     colour = browser.run("return [...antisd.charts.values()].find(one => one.chart).chart.options.scales.x.ticks.color")
     check(colour == "#e6e8eb", "charts take the dark colours")
     if screenshots:
@@ -180,6 +178,7 @@ def test_dashboard(browser, program, runs, screenshots):
         before = browser.run("return document.querySelector('#sample-box pre').textContent")
         browser.run("document.querySelector('#sample-box .card button').click()")
         check(browser.run("return document.querySelector('#sample-box pre').textContent") != before, "a sample opens, and the next one")
+        browser.resize(1000, 660)
         browser.run("scrollTo(0, 0)")
         time.sleep(0.5)
         if screenshots:
