@@ -26,6 +26,7 @@ std::function<int()> add_generate(CLI::App& app);  // where the binary was built
 std::function<int()> add_score(CLI::App& app);     // likewise
 std::function<int()> add_train(CLI::App& app);     // likewise
 std::function<int()> add_sweep(CLI::App& app);     // likewise
+std::function<int()> add_eval(CLI::App& app);      // likewise
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_config(CLI::App& app);

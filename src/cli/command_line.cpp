@@ -23,6 +23,7 @@ const std::vector<Command>& all_commands() {
       {"generate", "sample responses to prompts, or stream one for a person", add_generate},
       {"score", "log-probability and entropy of every token of given responses", add_score},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
+      {"eval", "benchmarks: avg@n and pass@k with 95 % intervals, rows kept", add_eval},
       {"sweep", "a grid of training runs side by side, then what came out of them", add_sweep},
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},

@@ -220,7 +220,7 @@ bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const 
       queue.submit(problem, rows_of(group, problem, renderer_.tokenizer()));
     });
   }
-  queue.finish();  // what was sampled is kept, also after a stop
+  queue.finish(stop);
   if (rows.done() < std::ssize(benchmark.problems)) return false;
   bar.finish();
   return true;

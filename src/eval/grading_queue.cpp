@@ -34,8 +34,9 @@ void GradingQueue::submit(const Problem& problem, std::vector<SampleRow> rows) {
                          .answer = problem.answer,
                          .tests = problem.tests,
                          .problem = prompt_text(problem)};
-    group.scores.emplace_back(
-        i, pool_.submit([this, request = std::move(request)] { return grader_.score(request); }));
+    group.scores.emplace_back(i, pool_.submit([this, request = std::move(request)] {
+      return dropped_ ? Score() : grader_.score(request);
+    }));
   }
   open_scores_ += group.scores.size();
   open_.push_back(std::move(group));
@@ -78,8 +79,19 @@ void GradingQueue::hand_over(Group group) {
   on_group_(std::move(group.rows));
 }
 
-void GradingQueue::finish() {
+void GradingQueue::finish(const std::function<bool()>& stop) {
   while (!open_.empty()) {
+    if (stop && stop()) {
+      hand_over();
+      dropped_ = true;  // what waits in the pool is not graded any more
+      open_.clear();
+      return;
+    }
+    if (!is_done(open_.front())) {
+      for (auto& [i, score] : open_.front().scores)
+        if (score.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) break;
+      continue;
+    }
     Group oldest = std::move(open_.front());
     open_.pop_front();
     hand_over(std::move(oldest));

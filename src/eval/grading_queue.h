@@ -6,6 +6,7 @@
 //   queue.finish();
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <future>
@@ -29,7 +30,8 @@ class GradingQueue {
   // request that cannot be graded at all.
   void submit(const Problem& problem, std::vector<SampleRow> rows);
   void hand_over();  // the groups that are done, without waiting
-  void finish();     // all of them
+  // All of them; once `stop` says so, only those that are done by then: the rest is dropped.
+  void finish(const std::function<bool()>& stop = {});
 
  private:
   struct Group {
@@ -43,6 +45,7 @@ class GradingQueue {
   OnGroup on_group_;
   std::deque<Group> open_;
   std::size_t open_scores_ = 0;
+  std::atomic<bool> dropped_ = false;
   ThreadPool pool_;  // last: its threads use everything above
 };
 

@@ -69,6 +69,17 @@ TEST(GradingQueue, HandsOverEachGroupOnceHoweverMany) {
   EXPECT_EQ(problems, all);
 }
 
+TEST(GradingQueue, DropsWhatIsNotDoneOnceItIsStopped) {
+  WordsGrader grader;
+  std::int64_t done = 0;
+  GradingQueue queue(grader, 1, [&](std::vector<SampleRow>) { ++done; });
+  for (std::int64_t p = 0; p < 300; ++p)
+    queue.submit({}, group(p, {"slow"}));
+  queue.finish([&] { return done >= 2; });
+  EXPECT_GE(done, 2);
+  EXPECT_LT(done, 300);
+}
+
 TEST(GradingQueue, ReportsARewardThatIsNone) {
   WordsGrader grader;
   const auto grade = [&](const std::string& response) {

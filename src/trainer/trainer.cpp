@@ -39,6 +39,11 @@ Method trainable_method(const RunConfig& config) {
 
 }  // namespace
 
+bool evaluation_due(const RunConfig& config, std::int64_t step) {
+  const std::int64_t every = config.eval.every;
+  return every > 0 && (step % every == 0 || step == config.train.steps);
+}
+
 Trainer::Trainer(TrainerParts parts)
     : parts_(std::move(parts)),
       config_(parts_.config),
@@ -64,6 +69,7 @@ bool Trainer::run(const std::function<bool()>& stop) {
       parts_.console,
       {.label = "train", .unit = "step", .total = config_.train.steps, .done = state_.step});
   saved_step_ = state_.step;
+  evaluate_start();
   const std::int64_t every = config_.checkpoint.every;
   while (state_.step < config_.train.steps && !stop()) {
     step();
@@ -244,8 +250,21 @@ void Trainer::record_step(const StepRecord& record) {
   last_metrics_.set("training/skipped_steps", static_cast<double>(state_.skipped));
   last_metrics_.add(step_metrics(record, parts_.processes));
   last_metrics_.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
+  if (parts_.evaluate && evaluation_due(config_, record.step))
+    last_metrics_.add(parts_.evaluate(record.step).value_or(MetricSet()));
   parts_.recorder.metrics(record.step, last_metrics_);
   parts_.recorder.rollouts(record);
+}
+
+// Step 0, and the evaluation that a signal stopped at the end of the step the run goes on from.
+void Trainer::evaluate_start() {
+  if (!parts_.evaluate || !evaluation_due(config_, state_.step)) return;
+  const std::optional<MetricSet> row = parts_.recorder.find_metrics(state_.step);
+  if (row && row->find("timing_s/eval")) return;
+  const std::optional<MetricSet> found = parts_.evaluate(state_.step);
+  if (!found) return;
+  parts_.recorder.amend(state_.step, *found);
+  if (state_.step > 0) note_best(*found);  // its checkpoint is what the run goes on from
 }
 
 void Trainer::note_best(const MetricSet& metrics) {
@@ -253,6 +272,8 @@ void Trainer::note_best(const MetricSet& metrics) {
   if (metric.empty()) return;
   const std::optional<double> value = metrics.find(metric);
   if (!value) {
+    // What evaluation finds is there at its steps alone.
+    if (metric.starts_with("val-") && parts_.evaluate && !metrics.find("timing_s/eval")) return;
     if (!std::exchange(warned_of_best_, true))
       parts_.recorder.warn(fmt::format("checkpoint.keep_best: there is no metric '{}'", metric));
     return;
