@@ -42,7 +42,7 @@ constexpr Benchmark kBenchmarks[] = {
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
     {"score", "score() of a named shape, token_scores alone, shared prefixes: time and memory",
      antisd::bench::run_score},
-    {"precision", "log-probabilities in bf16 on the GPU against fp32 on the CPU",
+    {"precision", "log-probabilities in 16 bits on the GPU against fp32 on the CPU",
      antisd::bench::run_precision},
 #endif
     {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "bench/clock.h"
 #include "bench/kernel_profile.h"
 #include "bench/random_model.h"
 #include "bench/shapes.h"
@@ -22,7 +23,7 @@ namespace antisd::bench {
 namespace {
 
 struct RolloutBenchOptions {
-  std::string shape = "tiny", device = "cpu";
+  std::string shape = "tiny", device = "cpu", dtype = "auto";
   int sequences = 256, slots = 0, group = 1, prompt = 64, tokens = 128, threads = 0, repeats = 2;
   double temperature = 1, sharpen = 1;
   bool long_tail = false, json = false, profile = false, check = false;
@@ -85,6 +86,9 @@ int run_rollout(const std::vector<std::string>& arguments) {
   app.add_option("--device", options.device)
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--dtype", options.dtype, "auto: bf16 on a GPU")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "bf16", "fp16"}));
   app.add_option("--sequences", options.sequences, "in all")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
@@ -125,7 +129,7 @@ int run_rollout(const std::vector<std::string>& arguments) {
   ModelShape shape = named_shape(options.shape);
   shape.max_positions =
       std::max<std::int64_t>(shape.max_positions, options.prompt + options.tokens);
-  CausalLm model = random_model(shape, device);
+  CausalLm model = random_model(shape, device, options.dtype);
   const at::NoGradGuard no_grad;
   for (Parameter& parameter : model.parameters()) {
     if (parameter.name == "final_norm")
@@ -164,8 +168,12 @@ int run_rollout(const std::vector<std::string>& arguments) {
   std::vector<std::vector<std::int32_t>> ids;  // of the first run
   bool same_ids = true;
   RolloutStats best;
+  double processor_s = 0;
   for (int i = 0; i < options.repeats; ++i) {
+    Clock clock(at::kCPU, /*processor_time=*/true);
     const SampleBatch batch = engine.generate(model, requests, rollout);
+    const double seconds = clock.lap();
+    if (i == 0 || seconds < processor_s) processor_s = seconds;
     if (i == 0 || batch.stats.total_s < best.total_s) best = batch.stats;
     std::size_t next = 0;
     for (const SampleGroup& group : batch.groups) {
@@ -199,6 +207,7 @@ int run_rollout(const std::vector<std::string>& arguments) {
   if (options.json) {
     const Json line = {{"shape", options.shape},
                        {"device", options.device},
+                       {"dtype", dtype_name(model.dtype())},
                        {"sequences", options.sequences},
                        {"prompt", options.prompt},
                        {"new", options.tokens},
@@ -210,13 +219,14 @@ int run_rollout(const std::vector<std::string>& arguments) {
                        {"prefill_s", best.prefill_s},
                        {"decode_s", best.decode_s},
                        {"schedule_s", best.schedule_s},
-                       {"total_s", best.total_s}};
+                       {"total_s", best.total_s},
+                       {"processor_s", processor_s}};
     fmt::print("{}\n", to_json_line(line));
     return 0;
   }
-  fmt::print("{}: {:.1f} M parameters, {}, {} sequences, {} prompt + {} new tokens\n",
+  fmt::print("{}: {:.1f} M parameters, {} {}, {} sequences, {} prompt + {} new tokens\n",
              options.shape, static_cast<double>(shape.parameter_count()) / 1e6, options.device,
-             options.sequences, options.prompt, options.tokens);
+             dtype_name(model.dtype()), options.sequences, options.prompt, options.tokens);
   fmt::print("  {:.0f} tokens/s, {:.2f} ms a step, {:.1f} GFLOP/s in steps\n",
              best.tokens_per_second(), best.decode_s * ms, flops / best.decode_s / 1e9);
   fmt::print(
@@ -229,6 +239,8 @@ int run_rollout(const std::vector<std::string>& arguments) {
       "{:.3f} s\n",
       best.prefill_s, best.prefill_tokens, best.decode_s, best.steps, best.schedule_s,
       best.total_s);
+  fmt::print("  {:.3f} s of processor time, {:.0f} tokens a second of it\n", processor_s,
+             static_cast<double>(best.new_tokens) / processor_s);
   if (waiting_steps > 0)
     fmt::print("  slots {:.1f} % full while sequences wait for one\n", 100 * full / waiting_steps);
   if (options.repeats > 1)

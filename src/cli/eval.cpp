@@ -13,8 +13,8 @@
 #include "cli/model_parts.h"
 #include "core/error.h"
 #include "eval/evaluator.h"
+#include "io/step_name.h"
 #include "results/paired.h"
-#include "results/run_results.h"
 
 namespace antisd {
 namespace {
@@ -56,9 +56,8 @@ Subject find_subject(const fs::path& path, Console& console) {
   if (!fs::exists(checkpoint / "model" / "config.json"))
     return {.model = path, .step = {}, .run = {}};
   Subject subject{.model = checkpoint / "model", .step = {}, .run = {}};
-  const std::int64_t step = step_of_folder(checkpoint.filename().string());
-  if (step >= 0) subject.step = step;
-  if (step >= 0 && checkpoint.parent_path().filename() == "checkpoints")
+  subject.step = step_of_name(checkpoint.filename().string());
+  if (subject.step && checkpoint.parent_path().filename() == "checkpoints")
     subject.run = checkpoint.parent_path().parent_path();
   return subject;
 }
@@ -93,7 +92,7 @@ void read_config(const EvalCommandOptions& options, const Subject& subject, RunC
 }
 
 fs::path default_folder(const Subject& subject) {
-  if (!subject.run.empty()) return subject.run / "eval" / evaluation_folder(*subject.step);
+  if (!subject.run.empty()) return subject.run / "eval" / step_name(*subject.step);
   fs::path model = fs::absolute(subject.model).lexically_normal();
   if (!model.has_filename()) model = model.parent_path();
   return fs::path("eval") / model.filename();

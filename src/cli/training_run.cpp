@@ -12,9 +12,9 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "eval/evaluator.h"
+#include "io/step_name.h"
 #include "model/weights.h"
 #include "ops/tensor_errors.h"
-#include "results/run_results.h"
 #include "trainer/run_lock.h"
 #include "trainer/stop_signals.h"
 #include "trainer/trainer.h"
@@ -96,7 +96,7 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
 }
 
 CausalLm make_model(const Source& source, const RunConfig& config, at::Device device) {
-  const at::ScalarType dtype = choose_dtype(config.model.dtype, device);
+  const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   if (!source.resumed && !source.parent) return load_model(source.model, device, dtype);
   return CausalLm(read_model_shape(source.model / "config.json"), device, dtype);
 }
@@ -123,6 +123,11 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
                     config.context.max_solution_tokens, shape.max_positions));
   }
   const CheckpointConfig& saved = config.checkpoint;
+  if (saved.keep_best.starts_with("val-") &&
+      (config.eval.benches.empty() || config.eval.every == 0)) {
+    recorder.warn(fmt::format("checkpoint.keep_best: nothing is evaluated, so there is no '{}'",
+                              saved.keep_best));
+  }
   if (saved.keep_best.starts_with("val-") && saved.every > 0 &&
       config.eval.every % saved.every != 0) {
     recorder.warn(
@@ -154,7 +159,7 @@ std::optional<MetricSet> evaluate_step(Evaluator& evaluator, const RunConfig& co
         evaluator.run(model,
                       {.model = config.model.path,
                        .step = step,
-                       .folder = recorder.directory() / "eval" / evaluation_folder(step),
+                       .folder = recorder.directory() / "eval" / step_name(step),
                        .replace_other = true},
                       stop);
     if (!summary) return std::nullopt;
@@ -197,14 +202,15 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                  .revision = kBuildInfo.revision,
                  .command_line = options.command_line,
                  .device = device.str(),
-                 .dtype = state.model.dtype() == at::kFloat ? "fp32" : "bf16"},
+                 .dtype = dtype_name(state.model.dtype()),
+                 .method = std::string(method.name)},
                 state.step);
   const std::vector<TokenId> stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn);
   const std::unique_ptr<Evaluator> evaluator =
       make_evaluator(config, renderer, stop_ids, recorder, console);
   const bool unevaluated =
       evaluator && evaluation_due(config, state.step) &&
-      !fs::exists(recorder.directory() / "eval" / evaluation_folder(state.step) / "summary.json");
+      !fs::exists(recorder.directory() / "eval" / step_name(state.step) / "summary.json");
   if (state.step >= config.train.steps && !unevaluated) {
     recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
                               state.step, config.train.steps));

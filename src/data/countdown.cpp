@@ -197,14 +197,14 @@ CountdownDocument countdown_document(const CountdownSource& source, const MixCon
   const CountdownExample example = draw_countdown(draws, count, source.split);
   if (draws.chance(mix.plain)) {
     return {example.problem_text() + " |",
-            draw_search(draws, example, mix, mix.persistence, /*hint=*/0)};
+            draw_search(draws, example, mix, mix.persistence, /*hint=*/0), count};
   }
   // Either word, whatever the response is worth: the assessment must not tell what follows.
   const char* assessment = draws.chance(0.5) ? "correct" : "incorrect";
   CountdownDocument document{
       fmt::format("{} Previous attempt {} Assessment {} Solve |", example.problem_text(),
                   example.solution_text(), assessment),
-      ""};
+      "", count};
   document.response = draws.chance(mix.copy)
                           ? example.solution_text()
                           : draw_search(draws, example, mix, mix.hinted_persistence, mix.hint);

@@ -87,6 +87,7 @@ Json countdown_rows(const CountdownSource& source);
 // What the model is pre-trained on.
 struct CountdownDocument {
   std::string prompt, response;
+  int numbers = 0;  // of the problem
 };
 
 // Document `index` of step `step`.

@@ -1,19 +1,62 @@
 #include "model/causal_lm.h"
 
+#include <ATen/Context.h>
+
 #include "core/check.h"
 #include "core/error.h"
 #include "model/checkpointed.h"
+#include "model/dense_forward.h"
 #include "model/rope_settings.h"
 #include "ops/rms_norm.h"
 
 namespace antisd {
+namespace {
 
-at::ScalarType compute_dtype(at::Device device) {
-  return device.is_cuda() ? at::kBFloat16 : at::kFloat;
+DenseTokens dense_tokens(const at::Tensor& ids, const at::Tensor& positions) {
+  return {ids.numel(), ids.const_data_ptr<std::int64_t>(),
+          positions.const_data_ptr<std::int32_t>()};
+}
+
+}  // namespace
+
+namespace {
+
+void check_precision(const ModelShape& shape, at::Device device, at::ScalarType dtype) {
+  if (dtype != at::kHalf || !device.is_cuda()) return;
+  for (const LayerShape& layer : shape.layers) {
+    // torch's grouped product of fp16 falls back to a loop that waits for the device.
+    if (layer.sparse)
+      throw InputError("a GPU does not compute a model with experts in fp16",
+                       {.where = "--dtype", .remedy = "use bf16"});
+  }
+  // The parts of a sum that is split among blocks are to be added in fp32.
+  at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
+}
+
+}  // namespace
+
+at::ScalarType compute_dtype(at::Device device, const std::string& name) {
+  const bool small = name == "bf16" || name == "fp16";
+  ANTISD_CHECK(small || name == "auto" || name == "fp32");
+  if (small && device.is_cpu()) {
+    throw InputError("the CPU computes in fp32 alone",
+                     {.where = "--dtype", .remedy = "leave it out, or use a GPU"});
+  }
+  if (name == "fp32" && device.is_cuda()) {
+    throw InputError("attention on a GPU computes in bf16 or fp16",
+                     {.where = "--dtype", .remedy = "leave it out"});
+  }
+  if (device.is_cpu()) return at::kFloat;
+  return name == "fp16" ? at::kHalf : at::kBFloat16;
+}
+
+const char* dtype_name(at::ScalarType dtype) {
+  return dtype == at::kFloat ? "fp32" : dtype == at::kHalf ? "fp16" : "bf16";
 }
 
 CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype)
     : shape_(std::move(shape)), device_(device), dtype_(dtype) {
+  check_precision(shape_, device_, dtype_);
   embedding_ = add_parameter("embedding", {shape_.vocabulary, shape_.hidden});
   for (std::size_t i = 0; i < shape_.layers.size(); ++i)
     add_layer(shape_.layers[i], fmt::format("layers.{}.", i));
@@ -144,6 +187,13 @@ void CausalLm::run_packed(std::size_t index, ResidualStream& x, const PackedBatc
 at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) const {
   check_ids(batch);
   check_length(batch.longest_sequence);
+  if (suits_dense_forward(*this)) {
+    return dense_forward(*this, dense_tokens(batch.ids, batch.positions),
+                         [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
+                           return attention(q, k, v, batch.layout, shape_.layers[i].window,
+                                            attention_scale());
+                         });
+  }
   at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
   if (!checkpoint || !at::GradMode::is_enabled()) {
     ResidualStream stream(std::move(x), /*own=*/true);
@@ -169,15 +219,24 @@ at::Tensor CausalLm::extend(const CacheExtension& tokens, const KvView& cache) c
   const at::NoGradGuard no_grad;
   check_length(tokens.longest_sequence);
   ANTISD_CHECK_EQ(cache.size(), layers_.size());
+  const auto attend = [&](std::size_t i, const at::Tensor& q) {
+    const std::vector<std::int64_t> rows = {-1, shape_.kv_heads, shape_.head_dim};
+    return attention(q, cache[i].keys.view(rows), cache[i].values.view(rows), tokens.layout,
+                     shape_.layers[i].window, attention_scale());
+  };
+  if (suits_dense_forward(*this)) {
+    return dense_forward(*this, dense_tokens(tokens.ids, tokens.positions),
+                         [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
+                           store_kv(k, v, tokens.slots, cache[i]);
+                           return attend(i, q);
+                         });
+  }
   ResidualStream x(at::embedding(embedding_, tokens.ids), /*own=*/true);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const CacheTarget target{cache[i], tokens.slots};
-    const std::vector<std::int64_t> rows = {-1, shape_.kv_heads, shape_.head_dim};
-    run_layer(i, x, {tokens.positions, tokens.longest_sequence, &target},
-              [&](const at::Tensor& q, const at::Tensor&, const at::Tensor&) {
-                return attention(q, cache[i].keys.view(rows), cache[i].values.view(rows),
-                                 tokens.layout, shape_.layers[i].window, attention_scale());
-              });
+    run_layer(
+        i, x, {tokens.positions, tokens.longest_sequence, &target},
+        [&](const at::Tensor& q, const at::Tensor&, const at::Tensor&) { return attend(i, q); });
   }
   return x.normed(final_norm_, shape_.norm_eps);
 }

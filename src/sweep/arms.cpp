@@ -2,42 +2,29 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "io/atomic_file.h"
-#include "sweep/run_view.h"
+#include "results/run_results.h"
+#include "sweep/run_figures.h"
 
 namespace antisd {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::optional<Interval> interval_over_problems(const fs::path& run, std::int64_t step) {
-  const fs::path file = run / "eval" / fmt::format("step-{:06}", step) / "summary.json";
-  try {
-    if (!fs::exists(file)) return std::nullopt;
-    const Json summary = parse_json(read_file(file), file.string());
-    const Json& interval = summary.at("average_interval");
-    return Interval{interval.at(0).get<double>(), interval.at(1).get<double>()};
-  } catch (const std::exception&) {  // another program's file, or a torn one
-    return std::nullopt;
-  }
-}
+constexpr std::int64_t kReadBytes = 64 << 20;  // at a time
 
 SeedOutcome read_seed(const PlannedRun& run) {
-  RunView view(run.directory);
-  view.refresh();
+  RunReader reader(run.grid.name, Folder(run.directory));
+  while (reader.refresh(kReadBytes).more) {
+  }
+  RunFigures figures = figures_of(reader.table());
   SeedOutcome outcome{.seed = run.grid.seed,
-                      .accuracy = view.accuracy(),
+                      .accuracy = std::move(figures.accuracy),
                       .last_over_problems = {},
-                      .tokens = view.tokens(),
-                      .steps = view.step(),
-                      .steps_open = view.steps_open()};
-  for (const GateEvent& event : view.gate_events())
-    outcome.gate_closings += event.opened ? 0 : 1;
-  if (!outcome.accuracy.empty())
-    outcome.last_over_problems =
-        interval_over_problems(run.directory, outcome.accuracy.back().step);
+                      .tokens = figures.tokens,
+                      .steps = figures.step,
+                      .steps_open = figures.steps_open,
+                      .gate_closings = figures.gate_closings};
+  const RunResults results = read_run_results(run.directory);
+  if (!results.evaluations.empty())
+    outcome.last_over_problems = results.evaluations.back().summary.average_interval;
   return outcome;
 }
 

@@ -51,7 +51,7 @@ std::string by_seed_text(const ArmOutcome& arm) {
 
 std::string difference_text(const ArmOutcome& arm, const ArmOutcome& baseline) {
   if (&arm == &baseline) return "";
-  const std::optional<MeanOverSeeds> difference = paired_difference(arm, baseline);
+  const std::optional<MeanOverSeeds> difference = difference_by_seed(arm, baseline);
   if (!difference) return "-";
   const auto& interval = difference->interval;
   return fmt::format("{:+.3f}", difference->mean) +
@@ -113,17 +113,6 @@ std::string to_table(const std::vector<std::vector<std::string>>& rows) {
 
 }  // namespace
 
-double student_t(std::int64_t degrees) {
-  ANTISD_CHECK(degrees >= 1);
-  constexpr double kTable[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306};
-  if (degrees <= 8) return kTable[degrees - 1];
-  // Expansion around the normal quantile in 1 / degrees.
-  const double z = 1.959964, n = static_cast<double>(degrees);
-  const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
-}
-
 MeanOverSeeds mean_over_seeds(std::span<const double> values) {
   ANTISD_CHECK(!values.empty());
   const double n = static_cast<double>(values.size());
@@ -134,12 +123,12 @@ MeanOverSeeds mean_over_seeds(std::span<const double> values) {
   double squares = 0;
   for (const double value : values)
     squares += (value - result.mean) * (value - result.mean);
-  const double half = student_t(std::ssize(values) - 1) * std::sqrt(squares / (n - 1) / n);
-  result.interval = {result.mean - half, result.mean + half};
+  const double half = student_quantile(n - 1) * std::sqrt(squares / (n - 1) / n);
+  result.interval = Interval{result.mean - half, result.mean + half};
   return result;
 }
 
-std::optional<MeanOverSeeds> paired_difference(const ArmOutcome& arm, const ArmOutcome& baseline) {
+std::optional<MeanOverSeeds> difference_by_seed(const ArmOutcome& arm, const ArmOutcome& baseline) {
   std::vector<double> differences;
   for (const SeedOutcome& seed : arm.seeds) {
     const SeedOutcome* const other = find_seed(baseline, seed.seed);

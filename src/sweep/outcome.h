@@ -12,12 +12,9 @@
 #include <vector>
 
 #include "algo/evaluation.h"
+#include "results/interval.h"
 
 namespace antisd {
-
-struct Interval {
-  double low, high;
-};
 
 struct SeedOutcome {
   std::string seed;
@@ -39,11 +36,8 @@ struct MeanOverSeeds {
 };
 MeanOverSeeds mean_over_seeds(std::span<const double> values);
 
-// Of two-sided 95 % intervals with so many degrees of freedom (at least 1), to 3 digits.
-double student_t(std::int64_t degrees);
-
 // arm - baseline at the end, over the seeds that both have; nothing where there is none.
-std::optional<MeanOverSeeds> paired_difference(const ArmOutcome& arm, const ArmOutcome& baseline);
+std::optional<MeanOverSeeds> difference_by_seed(const ArmOutcome& arm, const ArmOutcome& baseline);
 
 // A line an arm: final accuracy with interval and by seed, difference from the baseline, steps to
 // the baseline's best, length, gate. A baseline that is not among the arms leaves its columns out.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sweep/outcome_words.h"
+
 namespace antisd {
 namespace {
 
@@ -16,31 +18,23 @@ SeedOutcome seed(const std::string& name, std::vector<double> curve) {
   return outcome;
 }
 
-TEST(Outcome, StudentsTOfTheTables) {
-  EXPECT_NEAR(student_t(1), 12.706, 1e-3);
-  EXPECT_NEAR(student_t(4), 2.776, 1e-3);
-  EXPECT_NEAR(student_t(9), 2.262, 2e-3);
-  EXPECT_NEAR(student_t(20), 2.086, 1e-3);
-  EXPECT_NEAR(student_t(1000), 1.962, 1e-3);
-}
-
 TEST(Outcome, MeanAndIntervalByHand) {
   const std::vector<double> values = {1, 2, 3};  // deviation 1, standard error .57735
   const MeanOverSeeds mean = mean_over_seeds(values);
   EXPECT_DOUBLE_EQ(mean.mean, 2);
   ASSERT_TRUE(mean.interval);
-  EXPECT_NEAR(mean.interval->high, 2 + 4.303 * .57735, 1e-3);
+  EXPECT_NEAR(mean.interval->high, 2 + 4.30265 * .57735, 1e-3);
   EXPECT_FALSE(mean_over_seeds(std::vector<double>{4}).interval);
 }
 
 TEST(Outcome, DifferencesArePairedBySeed) {
   const ArmOutcome grpo{"grpo", {seed("0", {.1, .3}), seed("1", {.1, .5}), seed("2", {})}};
   const ArmOutcome other{"antisd", {seed("1", {.1, .6}), seed("0", {.1, .4}), seed("2", {.9})}};
-  const auto difference = paired_difference(other, grpo);
+  const auto difference = difference_by_seed(other, grpo);
   ASSERT_TRUE(difference);
   EXPECT_NEAR(difference->mean, .1, 1e-12);  // .1 and .1, whatever the order; seed 2 has no pair
   EXPECT_NEAR(difference->interval->low, .1, 1e-9);
-  EXPECT_FALSE(paired_difference(other, ArmOutcome{"sd", {seed("7", {.1})}}));
+  EXPECT_FALSE(difference_by_seed(other, ArmOutcome{"sd", {seed("7", {.1})}}));
 }
 
 TEST(Outcome, TheTableSaysWhatHappened) {
@@ -61,6 +55,22 @@ TEST(Outcome, TheTableSaysWhatHappened) {
 TEST(Outcome, RunsWithoutEvaluationsDoNotBreakIt) {
   const ArmOutcome bare{"grpo", {seed("0", {})}};
   EXPECT_THAT(outcome_table(std::vector{bare, bare}, "grpo"), HasSubstr("-"));
+}
+
+TEST(Outcome, TheWordsSayWhenNothingIsShown) {
+  ArmOutcome grpo{"grpo", {seed("0", {.1, .3})}}, antisd{"antisd", {seed("0", {.1, .34})}},
+      sd{"sd", {seed("0", {.1, .12})}};
+  grpo.seeds[0].last_over_problems = Interval{.27, .33};
+  antisd.seeds[0].last_over_problems = Interval{.31, .37};
+  sd.seeds[0].last_over_problems = Interval{.1, .14};
+  antisd.seeds[0].steps_open = 8;
+  antisd.seeds[0].gate_closings = 1;
+  const std::string words = outcome_words(std::vector{sd, antisd, grpo}, "grpo");
+  EXPECT_EQ(words.find("grpo: solved 10.0 % of the held-out problems before training and 30.0 %"),
+            0u);
+  EXPECT_THAT(words, HasSubstr("4.0 points above grpo; the intervals overlap"));
+  EXPECT_THAT(words, HasSubstr("on in 8 of 20 steps; a gate closed 1 time."));
+  EXPECT_THAT(words, HasSubstr("18.0 points below grpo."));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/system_error.h"
-#include "sweep/run_view.h"
+#include "sweep/run_figures.h"
 
 namespace antisd {
 namespace {
@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(200);
-constexpr std::size_t kMessageBytes = 4096;  // of a failed run's output
+constexpr std::int64_t kReadBytes = 1 << 20;  // of a growing file at a look
+constexpr std::size_t kMessageBytes = 4096;   // of a failed run's output
 
 std::vector<std::string> assignments_of(const GridRun& run, const fs::path& directory) {
   std::vector<std::string> all = run.assignments;
@@ -95,8 +96,8 @@ std::string figure(const char* name, double value, const char* format) {
   return fmt::format("  {} {}", name, fmt::format(fmt::runtime(format), value));
 }
 
-std::string line_of(const Job& job, const PlannedRun& run, const RunView& view) {
-  std::string line = fmt::format("{:<18} {:>4}/{:<4}", run.grid.name, view.step(), run.steps);
+std::string line_of(const Job& job, const PlannedRun& run, const RunFigures& figures) {
+  std::string line = fmt::format("{:<18} {:>4}/{:<4}", run.grid.name, figures.step, run.steps);
   switch (job.state) {
     case JobState::kWaiting:
       return line + " waits";
@@ -111,25 +112,25 @@ std::string line_of(const Job& job, const PlannedRun& run, const RunView& view) 
       line += " ";
       break;
   }
-  if (!view.accuracy().empty())
-    line += figure("accuracy", view.accuracy().back().average, "{:.3f}");
-  line += figure("reward", view.reward(), "{:.3f}");
-  line += figure("length", view.tokens(), "{:.0f}");
-  if (view.lambda() > 0) line += figure("lambda", view.lambda(), "{:.2f}");
+  if (!figures.accuracy.empty())
+    line += figure("accuracy", figures.accuracy.back().average, "{:.3f}");
+  line += figure("reward", figures.reward, "{:.3f}");
+  line += figure("length", figures.tokens, "{:.0f}");
+  if (figures.lambda > 0) line += figure("lambda", figures.lambda, "{:.2f}");
   return line;
 }
 
 // Running ones first, where not all can be seen.
 std::vector<std::string> lines_of(const std::vector<Job>& jobs,
                                   const std::vector<const PlannedRun*>& runs,
-                                  const std::vector<RunView>& views) {
+                                  const std::vector<RunFigures>& figures) {
   std::vector<std::string> lines;
   int count[5] = {};
   const bool all = jobs.size() <= 16;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     ++count[static_cast<int>(jobs[i].state)];
     if (all || jobs[i].state == JobState::kRunning)
-      lines.push_back(line_of(jobs[i], *runs[i], views[i]));
+      lines.push_back(line_of(jobs[i], *runs[i], figures[i]));
   }
   if (!all) {
     lines.push_back(fmt::format("{} done, {} running, {} waiting, {} failed", count[2], count[1],
@@ -162,7 +163,7 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
                    Console& console, LiveTable& table, const std::function<bool()>& stop) {
   std::vector<const PlannedRun*> planned;
   std::vector<JobSpec> specs;
-  std::vector<RunView> views;
+  std::vector<RunReader> readers;
   for (const PlannedRun& run : runs) {
     if (run.is_done) continue;
     std::error_code error;
@@ -170,9 +171,10 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
     if (error) throw_cannot_write(run.directory, error.value());
     planned.push_back(&run);
     specs.push_back(job_of(settings, run));
-    views.emplace_back(run.directory);
+    readers.emplace_back(run.grid.name, Folder(run.directory));
   }
   JobQueue queue(std::move(specs), settings.limits);
+  std::vector<RunFigures> figures(planned.size());
   std::vector<JobState> shown(planned.size(), JobState::kWaiting);
   SweepEnd end;
   for (bool more = true; more;) {
@@ -185,7 +187,8 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
     }
     for (std::size_t i = 0; i < planned.size(); ++i) {
       const Job& job = queue.jobs()[i];
-      views[i].refresh();
+      if (readers[i].refresh(kReadBytes).first_step >= 0)
+        figures[i] = figures_of(readers[i].table());
       if (job.state == shown[i]) continue;
       shown[i] = job.state;
       if (job.state == JobState::kFailed) {
@@ -193,15 +196,15 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
         table.clear();
         console.warn(fmt::format("{}: {}", job.spec.name, end.failed.back().message));
       } else if (!table.is_live()) {
-        console.info(line_of(job, *planned[i], views[i]));
+        console.info(line_of(job, *planned[i], figures[i]));
       }
     }
-    table.draw(lines_of(queue.jobs(), planned, views));
+    table.draw(lines_of(queue.jobs(), planned, figures));
     if (more) std::this_thread::sleep_for(kBetweenLooks);
   }
   table.clear();
   if (table.is_live()) {
-    for (const std::string& line : lines_of(queue.jobs(), planned, views))
+    for (const std::string& line : lines_of(queue.jobs(), planned, figures))
       console.info(line);
   }
   return end;

@@ -74,8 +74,7 @@ class Trainer {
   void warn_of_failed_grades(const RolloutBatch& batch);
   void record_step(const StepRecord& record);
   void evaluate_start();
-  void note_best(const MetricSet& metrics);
-  void save(const MetricSet& metrics);
+  void save();
 
   TrainerParts parts_;
   const RunConfig& config_;
@@ -87,9 +86,7 @@ class Trainer {
   ContextBuilder context_;
   Updater updater_;
   MetricSet last_metrics_;
-  double last_save_s_ = 0;
-  std::int64_t saved_step_ = -1;  // the last one that was tried
-  bool warned_of_best_ = false;
+  CheckpointKeeper keeper_;
 };
 
 }  // namespace antisd

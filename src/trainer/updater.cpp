@@ -93,8 +93,9 @@ Moments moments_at(std::span<const double> n) {
 }  // namespace
 
 NotFiniteError::NotFiniteError(const std::string& what, std::size_t rollout, TokenScores student)
-    : RunError(what, {.remedy = "the weights were not touched; lower optim.lr or look at the "
-                                "response that was written down"}),
+    : RunError(what, {.remedy = "the weights were not touched; lower optim.lr, compute in bf16 if "
+                                "model.dtype is fp16, or look at the response that was written "
+                                "down"}),
       rollout(rollout),
       student(std::move(student)) {}
 
@@ -114,7 +115,7 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
       const auto mean_tokens = static_cast<std::int64_t>(sum(processes_, own_tokens));
       if (mean_tokens == 0) continue;
       add_gradients(model, optimizer, input, mini_batch, mean_tokens, result);
-      const UpdateReport report = optimizer.step(lr);
+      const UpdateReport report = optimizer.step(lr, gradient_scale(model.dtype(), mean_tokens));
       if (!report.applied)
         find_culprit(model, optimizer, input, mini_batch, mean_tokens, report.culprit);
       result.grad_norm += report.grad_norm;
@@ -156,6 +157,7 @@ void Updater::pass(CausalLm& model, const UpdateInput& input, std::span<const st
   const at::Tensor logp = scores.logp.detach().to(at::kCPU);
   const at::Tensor entropy = scores.entropy.detach().to(at::kCPU);
 
+  const double scale = gradient_scale(model.dtype(), mean_tokens);
   at::Tensor gradient = at::empty_like(logp);
   std::size_t begin = 0;
   for (const std::size_t r : rollouts) {
@@ -172,8 +174,9 @@ void Updater::pass(CausalLm& model, const UpdateInput& input, std::span<const st
                                             mean_tokens);
     if (!all_finite(losses.loss) || !all_finite(losses.gradient))
       throw NotFiniteError("the loss is not finite", r, std::move(student));
-    std::copy(losses.gradient.begin(), losses.gradient.end(),
-              gradient.mutable_data_ptr<float>() + begin);
+    std::transform(losses.gradient.begin(), losses.gradient.end(),
+                   gradient.mutable_data_ptr<float>() + begin,
+                   [&](double g) { return static_cast<float>(g * scale); });
     begin += count;
     result.totals.add(losses, student.entropy);
     add_first_sight(input, r, std::move(student), losses.advantages.advantage, result);
@@ -198,12 +201,14 @@ void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
                           options_.temperature, model.shape().vocabulary);
   }
   const at::Tensor logp = scores.logp.to(at::kCPU), entropy = scores.entropy.to(at::kCPU);
-  const Distillation distilled = distil(hidden, teacher_hidden, model.head(),
-                                        {.temperature = options_.temperature,
-                                         .vocabulary = model.shape().vocabulary,
-                                         .top_k = input.shaping.method.sdpo.top_k,
-                                         .alpha = input.shaping.method.sdpo.alpha,
-                                         .mean_tokens = mean_tokens});
+  const Distillation distilled =
+      distil(hidden, teacher_hidden, model.head(),
+             {.temperature = options_.temperature,
+              .vocabulary = model.shape().vocabulary,
+              .top_k = input.shaping.method.sdpo.top_k,
+              .alpha = input.shaping.method.sdpo.alpha,
+              .mean_tokens = mean_tokens,
+              .gradient_scale = gradient_scale(model.dtype(), mean_tokens)});
   std::size_t begin = 0;
   for (const std::size_t r : rollouts) {
     const std::size_t count = input.batch[r].response_ids.size();
@@ -244,8 +249,10 @@ void Updater::find_culprit(CausalLm& model, AdamW& optimizer, const UpdateInput&
     optimizer.drop_gradients();
     if (!finite) throw NotFiniteError(what, r, alone.student[r]);
   }
-  throw RunError(what + ", though that of each response alone is",
-                 {.remedy = "the weights were not touched; lower optim.lr or loss.kl_coef"});
+  throw RunError(
+      what + ", though that of each response alone is",
+      {.remedy = "the weights were not touched; lower optim.lr or loss.kl_coef, or compute in "
+                 "bf16 if model.dtype is fp16"});
 }
 
 void sum_over(Communicator& processes, Moments& moments) {
