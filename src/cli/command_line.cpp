@@ -23,6 +23,7 @@ const std::vector<Command>& all_commands() {
       {"generate", "sample responses to prompts, or stream one for a person", add_generate},
       {"score", "log-probability and entropy of every token of given responses", add_score},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
+      {"eval", "benchmarks: avg@n and pass@k with 95 % intervals, rows kept", add_eval},
       {"pretrain", "train on documents: a built-in task, text, or chats (supervised fine-tuning)",
        add_pretrain},
       {"demo", "GRPO, SD and AntiSD on the shipped model, compared; minutes on two cores",

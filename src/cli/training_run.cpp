@@ -8,11 +8,13 @@
 #include "checkpoint/checkpoint.h"
 #include "cli/build_info.h"
 #include "cli/device_choice.h"
+#include "cli/model_parts.h"
 #include "core/error.h"
-#include "io/atomic_file.h"
+#include "core/stopwatch.h"
+#include "eval/evaluator.h"
+#include "io/step_name.h"
 #include "model/weights.h"
 #include "ops/tensor_errors.h"
-#include "rollout/stop_ids.h"
 #include "trainer/run_lock.h"
 #include "trainer/stop_signals.h"
 #include "trainer/trainer.h"
@@ -71,27 +73,6 @@ Source find_source(const RunConfig& config, bool resume, Recorder& recorder) {
   return source;
 }
 
-bool has_chat_template(const fs::path& model) {
-  if (fs::exists(model / "chat_template.jinja")) return true;
-  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
-    if (!fs::exists(model / name)) continue;
-    const Json file = parse_json(read_file(model / name), (model / name).string());
-    if (file.is_object() && file.contains("chat_template")) return true;
-  }
-  return false;
-}
-
-PromptRenderer make_renderer(const fs::path& model, const DataConfig& config, Recorder& recorder) {
-  std::optional<ChatTemplate> chat;
-  if (has_chat_template(model)) {
-    chat = ChatTemplate::load(model);
-  } else {
-    recorder.warn(
-        fmt::format("{} has no chat template: prompts are given as plain text", model.string()));
-  }
-  return PromptRenderer(Tokenizer::load(model), std::move(chat), config);
-}
-
 PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
                         Recorder& recorder) {
   if (config.data.train.empty()) {
@@ -112,16 +93,6 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
       &report);
   recorder.info(fmt::format("data: {}", report.text()));
   return problems;
-}
-
-std::vector<TokenId> find_stop_ids(const fs::path& model, const Tokenizer& tokenizer,
-                                   Recorder& recorder) {
-  std::vector<TokenId> ids = read_stop_ids(model);
-  const std::optional<TokenId> own = tokenizer.special_token_id("eos_token");
-  if (own && std::find(ids.begin(), ids.end(), *own) == ids.end()) ids.push_back(*own);
-  if (ids.empty())
-    recorder.warn("the model names no end-of-sequence token: every response will be truncated");
-  return ids;
 }
 
 CausalLm make_model(const Source& source, const RunConfig& config, at::Device device) {
@@ -151,8 +122,57 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
                     "prompt and response may not fit the model's {} positions",
                     config.context.max_solution_tokens, shape.max_positions));
   }
-  if (!config.eval.benches.empty())
-    recorder.warn("eval.benches: evaluation during training is not there yet");
+  const CheckpointConfig& saved = config.checkpoint;
+  if (saved.keep_best.starts_with("val-") &&
+      (config.eval.benches.empty() || config.eval.every == 0)) {
+    recorder.warn(fmt::format("checkpoint.keep_best: nothing is evaluated, so there is no '{}'",
+                              saved.keep_best));
+  }
+  if (saved.keep_best.starts_with("val-") && saved.every > 0 &&
+      config.eval.every % saved.every != 0) {
+    recorder.warn(
+        fmt::format("eval.every = {} is no multiple of checkpoint.every = {}: checkpoint.keep_best "
+                    "sees the steps alone that are both evaluated and saved",
+                    config.eval.every, saved.every));
+  }
+}
+
+std::unique_ptr<Evaluator> make_evaluator(const RunConfig& config, const PromptRenderer& renderer,
+                                          const std::vector<TokenId>& stop_ids, Recorder& recorder,
+                                          Console& console) {
+  if (config.eval.benches.empty() || config.eval.every == 0) return nullptr;
+  auto evaluator = std::make_unique<Evaluator>(config, renderer, stop_ids, console);
+  for (const std::string& note :
+       overlap_notes(evaluator->benchmarks(), config.data.train, config.data.map))
+    recorder.warn(note);
+  return evaluator;
+}
+
+// Into run/eval/step-NNNNNN. What fails is a warning: the run matters more, and `eval` can make
+// up for it from the checkpoint.
+std::optional<MetricSet> evaluate_step(Evaluator& evaluator, const RunConfig& config,
+                                       const CausalLm& model, std::int64_t step, Recorder& recorder,
+                                       const std::function<bool()>& stop) {
+  Stopwatch clock;
+  try {
+    const std::optional<EvalSummary> summary =
+        evaluator.run(model,
+                      {.model = config.model.path,
+                       .step = step,
+                       .folder = recorder.directory() / "eval" / step_name(step),
+                       .replace_other = true},
+                      stop);
+    if (!summary) return std::nullopt;
+    recorder.info(
+        fmt::format("step {}, evaluated:\n{}", step, summary_table(*summary, config.eval.k)));
+    MetricSet metrics = evaluation_metrics(*summary, config.eval.k);
+    metrics.set("timing_s/eval", clock.lap());
+    return metrics;
+  } catch (const RunError& error) {
+    recorder.warn(
+        fmt::format("step {} was not evaluated: {}. The run goes on", step, error.message()));
+    return std::nullopt;
+  }
 }
 
 int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions& options,
@@ -160,7 +180,8 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
   const Method method = resolve_method(config.method, config.loss);
   const at::Device device = choose_device(options.device);
   const Source source = find_source(config, options.resume, recorder);
-  const PromptRenderer renderer = make_renderer(source.model, config.data, recorder);
+  const auto warn = [&](const std::string& text) { recorder.warn(text); };
+  const PromptRenderer renderer = make_renderer(source.model, config.data, warn);
   const PromptSet problems = load_problems(config, renderer, recorder);
   const std::unique_ptr<Grader> grader = make_grader(config.reward);
   const std::unique_ptr<Communicator> processes = alone();
@@ -184,7 +205,13 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                  .dtype = dtype_name(state.model.dtype()),
                  .method = std::string(method.name)},
                 state.step);
-  if (state.step >= config.train.steps) {
+  const std::vector<TokenId> stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn);
+  const std::unique_ptr<Evaluator> evaluator =
+      make_evaluator(config, renderer, stop_ids, recorder, console);
+  const bool unevaluated =
+      evaluator && evaluation_due(config, state.step) &&
+      !fs::exists(recorder.directory() / "eval" / step_name(state.step) / "summary.json");
+  if (state.step >= config.train.steps && !unevaluated) {
     recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
                               state.step, config.train.steps));
     recorder.finish("finished", state.step);
@@ -193,6 +220,12 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));
+  std::function<std::optional<MetricSet>(std::int64_t)> evaluate;
+  if (evaluator) {
+    evaluate = [&](std::int64_t step) {
+      return evaluate_step(*evaluator, config, state.model, step, recorder, stop);
+    };
+  }
   Trainer trainer({.config = config,
                    .state = state,
                    .problems = problems,
@@ -202,8 +235,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                    .recorder = recorder,
                    .console = console,
                    .reference = reference ? &*reference : nullptr,
-                   .stop_ids = find_stop_ids(source.model, renderer.tokenizer(), recorder),
-                   .origin = source.model});
+                   .stop_ids = stop_ids,
+                   .origin = source.model,
+                   .evaluate = evaluate});
   const bool whole = trainer.run([&] {
     last_step = state.step;
     return stop();

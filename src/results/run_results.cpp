@@ -46,14 +46,6 @@ void attempt(RunResults& run, const std::function<void()>& read) {
 
 }  // namespace
 
-std::string evaluation_folder(std::int64_t step) {
-  return step_name(step);
-}
-
-std::int64_t step_of_folder(const std::string& name) {
-  return step_of_name(name).value_or(-1);
-}
-
 RunResults read_run_results(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) {
@@ -65,10 +57,10 @@ RunResults read_run_results(const fs::path& directory) {
   attempt(run, [&] { read_config(directory, run); });
   attempt(run, [&] { read_method(directory, run); });
   for (const fs::directory_entry& entry : fs::directory_iterator(directory / "eval", error)) {
-    const std::int64_t step = step_of_folder(entry.path().filename().string());
+    const std::optional<std::int64_t> step = step_of_name(entry.path().filename().string());
     const fs::path file = entry.path() / "summary.json";
-    if (step < 0 || !fs::exists(file, error)) continue;  // none, or it is still going on
-    attempt(run, [&] { run.evaluations.push_back({step, read_summary(file)}); });
+    if (!step || !fs::exists(file, error)) continue;  // none, or it is still going on
+    attempt(run, [&] { run.evaluations.push_back({*step, read_summary(file)}); });
   }
   std::sort(run.evaluations.begin(), run.evaluations.end(),
             [](const auto& a, const auto& b) { return a.step < b.step; });
