@@ -1,7 +1,7 @@
 // The loss of documents: cross-entropy of the tokens that count.
 //
-//   const DocumentSums sums = add_gradients(model, optimizer, documents, options);   // one
-//   update's optimizer.step(lr);
+//   const DocumentSums sums = add_gradients(model, optimizer, documents, options);
+//   optimizer.step(lr, gradient_scale(model.dtype(), sums.counted));
 #pragma once
 
 #include <span>
