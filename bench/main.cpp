@@ -45,7 +45,7 @@ constexpr Benchmark kBenchmarks[] = {
      antisd::bench::run_score},
     {"step", "a whole training step by phase, and what AntiSD adds to GRPO",
      antisd::bench::run_step},
-    {"precision", "log-probabilities in bf16 on the GPU against fp32 on the CPU",
+    {"precision", "log-probabilities in 16 bits on the GPU against fp32 on the CPU",
      antisd::bench::run_precision},
 #endif
     {"data", "time to read a data set into a PromptSet", antisd::bench::run_data},

@@ -23,7 +23,7 @@ constexpr double kBar = 0.01;  // nats, of the mean |delta logp|
 
 struct PrecisionOptions {
   std::string shape = "tiny";
-  std::string device = "cuda";
+  std::string device = "cuda", dtype = "auto";
   int sequences = 4, length = 256, threads = available_threads();
   double entropy = 0.9;  // nats
   std::uint64_t seed = 0;
@@ -42,8 +42,9 @@ CausalLm reference_model(const ModelShape& shape, std::uint64_t seed) {
 }
 
 // The same weights elsewhere. The last norm's weight scales the logits, also of a tied head.
-CausalLm scaled_copy(const CausalLm& source, at::Device device, double logit_scale) {
-  CausalLm copy(source.shape(), device, compute_dtype(device));
+CausalLm scaled_copy(const CausalLm& source, at::Device device, const std::string& dtype,
+                     double logit_scale) {
+  CausalLm copy(source.shape(), device, compute_dtype(device, dtype));
   for (std::size_t i = 0; i < copy.parameters().size(); ++i) {
     Parameter& parameter = copy.parameters()[i];
     parameter.value.copy_(source.parameters()[i].value);
@@ -114,7 +115,7 @@ Json compare(const PrecisionOptions& options) {
   const at::Tensor targets = draw_targets(reference_hidden, flat.head(), options.seed);
   const TokenScoreTensors reference = scores_of(flat, reference_hidden, targets);
 
-  const CausalLm model = scaled_copy(flat, device, scale);
+  const CausalLm model = scaled_copy(flat, device, options.dtype, scale);
   at::Tensor hidden;
   if (device.is_cuda()) {
     hidden = hidden_of(model, sequences);
@@ -131,6 +132,7 @@ Json compare(const PrecisionOptions& options) {
   const auto mean = [](const at::Tensor& values) { return values.mean().item<double>(); };
   return {{"shape", options.shape},
           {"device", options.device},
+          {"dtype", dtype_name(model.dtype())},
           {"tokens", targets.numel()},
           {"logit_scale", scale},
           {"mean_entropy", mean(reference.entropy)},
@@ -146,11 +148,14 @@ Json compare(const PrecisionOptions& options) {
 
 int run_precision(const std::vector<std::string>& arguments) {
   PrecisionOptions options;
-  CLI::App app("bf16 on a GPU against fp32 on the CPU", "antisd-bench precision");
+  CLI::App app("16 bits on a GPU against fp32 on the CPU", "antisd-bench precision");
   app.add_option("--shape", options.shape)->capture_default_str();
   app.add_option("--device", options.device, "of the scores under test")
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--dtype", options.dtype, "of the scores under test; auto: bf16 on a GPU")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "bf16", "fp16"}));
   app.add_option("--sequences", options.sequences)
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
@@ -174,9 +179,10 @@ int run_precision(const std::vector<std::string>& arguments) {
   }
   const auto number = [&](const char* name) { return result[name].get<double>(); };
   fmt::print(
-      "{} on {}, {} tokens, logits scaled by {:.2f}: mean entropy {:.3f}, mean logp {:.3f}\n",
-      options.shape, options.device, result["tokens"].get<int>(), number("logit_scale"),
-      number("mean_entropy"), number("mean_logp"));
+      "{} on {} in {}, {} tokens, logits scaled by {:.2f}: mean entropy {:.3f}, mean logp {:.3f}\n",
+      options.shape, options.device, result["dtype"].get<std::string>(),
+      result["tokens"].get<int>(), number("logit_scale"), number("mean_entropy"),
+      number("mean_logp"));
   fmt::print("  |delta logp| mean {:.2e} (bar {}: {}), largest {:.2e}; delta logp mean {:.2e}\n",
              number("mean_abs_difference"), kBar,
              number("mean_abs_difference") < kBar ? "met" : "missed",

@@ -1,5 +1,5 @@
-// `antisd-bench precision`: what bf16 on a GPU does to log-probabilities, against fp32 on the CPU
-// with the same weights, rounded to bf16 for both.
+// `antisd-bench precision`: what bf16 or fp16 on a GPU does to log-probabilities, against fp32 on
+// the CPU with the same weights, rounded to bf16 for both.
 #pragma once
 
 #include <string>

@@ -7,8 +7,8 @@
 
 namespace antisd::bench {
 
-CausalLm random_model(const ModelShape& shape, at::Device device) {
-  CausalLm model(shape, device, compute_dtype(device));
+CausalLm random_model(const ModelShape& shape, at::Device device, const std::string& dtype) {
+  CausalLm model(shape, device, compute_dtype(device, dtype));
   const at::NoGradGuard no_grad;
   for (Parameter& parameter : model.parameters()) {
     if (parameter.name.ends_with("norm")) {

@@ -22,7 +22,7 @@ namespace antisd::bench {
 namespace {
 
 struct RolloutBenchOptions {
-  std::string shape = "tiny", device = "cpu";
+  std::string shape = "tiny", device = "cpu", dtype = "auto";
   int sequences = 256, slots = 0, group = 1, prompt = 64, tokens = 128, threads = 0, repeats = 2;
   double temperature = 1, sharpen = 1;
   bool long_tail = false, json = false, profile = false, check = false;
@@ -85,6 +85,9 @@ int run_rollout(const std::vector<std::string>& arguments) {
   app.add_option("--device", options.device)
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--dtype", options.dtype, "auto: bf16 on a GPU")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "bf16", "fp16"}));
   app.add_option("--sequences", options.sequences, "in all")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
@@ -125,7 +128,7 @@ int run_rollout(const std::vector<std::string>& arguments) {
   ModelShape shape = named_shape(options.shape);
   shape.max_positions =
       std::max<std::int64_t>(shape.max_positions, options.prompt + options.tokens);
-  CausalLm model = random_model(shape, device);
+  CausalLm model = random_model(shape, device, options.dtype);
   const at::NoGradGuard no_grad;
   for (Parameter& parameter : model.parameters()) {
     if (parameter.name == "final_norm")
@@ -199,6 +202,7 @@ int run_rollout(const std::vector<std::string>& arguments) {
   if (options.json) {
     const Json line = {{"shape", options.shape},
                        {"device", options.device},
+                       {"dtype", dtype_name(model.dtype())},
                        {"sequences", options.sequences},
                        {"prompt", options.prompt},
                        {"new", options.tokens},
@@ -214,9 +218,9 @@ int run_rollout(const std::vector<std::string>& arguments) {
     fmt::print("{}\n", to_json_line(line));
     return 0;
   }
-  fmt::print("{}: {:.1f} M parameters, {}, {} sequences, {} prompt + {} new tokens\n",
+  fmt::print("{}: {:.1f} M parameters, {} {}, {} sequences, {} prompt + {} new tokens\n",
              options.shape, static_cast<double>(shape.parameter_count()) / 1e6, options.device,
-             options.sequences, options.prompt, options.tokens);
+             dtype_name(model.dtype()), options.sequences, options.prompt, options.tokens);
   fmt::print("  {:.0f} tokens/s, {:.2f} ms a step, {:.1f} GFLOP/s in steps\n",
              best.tokens_per_second(), best.decode_s * ms, flops / best.decode_s / 1e9);
   fmt::print(

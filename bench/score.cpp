@@ -25,7 +25,7 @@ namespace {
 struct ScoreBenchOptions {
   std::string part = "model";
   std::string shape = "tiny";
-  std::string device = "cpu";
+  std::string device = "cpu", dtype = "auto";
   std::string clock = "wall";
   int sequences = 32, length = 128, prompt = 1, shared_prefix = 0;
   int tokens = 32'768, vocabulary = 151'936;
@@ -93,13 +93,14 @@ Json heading(const ScoreBenchOptions& o) {
   return {{"bench", "score"},
           {"part", o.part},
           {"device", o.device},
+          {"dtype", dtype_name(compute_dtype(o.where(), o.dtype))},
           {"threads", at::get_num_threads()},
           {"clock", o.clock}};
 }
 
 // score() as it is called; with a shared prefix, also with sharing turned off.
 void bench_model(const ScoreBenchOptions& o) {
-  CausalLm model(named_shape(o.shape), o.where(), compute_dtype(o.where()));
+  CausalLm model(named_shape(o.shape), o.where(), compute_dtype(o.where(), o.dtype));
   initialise_randomly(model, 1);
   const std::vector<ScoreRequest> requests = make_requests(o, model.shape().vocabulary);
   std::vector<TokenScores> scores, apart;
@@ -166,7 +167,7 @@ void head_products(const at::Tensor& hidden, const at::Tensor& head, at::ScalarT
 // token_scores alone, against the products it cannot do without.
 void bench_head(const ScoreBenchOptions& o) {
   const at::NoGradGuard no_grad;
-  const at::ScalarType type = compute_dtype(o.where());
+  const at::ScalarType type = compute_dtype(o.where(), o.dtype);
   Json rows = Json::array();
   if (!o.json)
     fmt::print("token_scores: {} tokens, vocabulary {}, {}\n", o.tokens, o.vocabulary, o.device);
@@ -228,6 +229,9 @@ int run_score(const std::vector<std::string>& arguments) {
   app.add_option("--device", o.device)
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--dtype", o.dtype, "auto: bf16 on a GPU")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "bf16", "fp16"}));
   CLI::Option* sequences = app.add_option("--sequences", o.sequences)
                                ->capture_default_str()
                                ->check(CLI::Range(1, 1 << 20));

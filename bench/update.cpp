@@ -25,11 +25,11 @@
 namespace antisd::bench {
 namespace {
 
-constexpr double kPeakFlops = 989e12;  // dense bf16 of an H200, by its data sheet
+constexpr double kPeakFlops = 989e12;  // dense bf16 or fp16 of an H200, by its data sheet
 
 struct UpdateOptions {
   std::string shape = "tiny";
-  std::string device = "cpu";
+  std::string device = "cpu", dtype = "auto";
   std::string clock = "wall";
   int sequences = 8, length = 2048, repeats = 5, threads = 0;
   bool checkpoint = false, profile = false;
@@ -45,6 +45,9 @@ int run_update(const std::vector<std::string>& arguments) {
   app.add_option("--device", options.device)
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--dtype", options.dtype, "auto: bf16 on a GPU")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "bf16", "fp16"}));
   app.add_option("--sequences", options.sequences)
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
@@ -70,7 +73,7 @@ int run_update(const std::vector<std::string>& arguments) {
 
   if (options.threads > 0) at::set_num_threads(options.threads);
   const at::Device device(options.device);
-  CausalLm model = random_model(named_shape(options.shape), device);
+  CausalLm model = random_model(named_shape(options.shape), device, options.dtype);
   const bool backward_too = options.work != "forward";
   const auto processes = alone();
   std::optional<AdamW> optimizer;
@@ -83,6 +86,8 @@ int run_update(const std::vector<std::string>& arguments) {
           static_cast<std::int32_t>((s * 7919 + i * 104'729) % model.shape().vocabulary));
     }
   }
+  const double scale =
+      gradient_scale(model.dtype(), std::int64_t{options.sequences} * options.length);
   const PackedBatch batch = pack(sequences, device, {.share = false});
   const at::Tensor targets = batch.ids.roll(-1).to(at::kInt);
 
@@ -91,6 +96,7 @@ int run_update(const std::vector<std::string>& arguments) {
     const auto [entry, is_new] = best.try_emplace(part, seconds);
     if (!is_new) entry->second = std::min(entry->second, seconds);
   };
+  bool finite = true;
   const at::AutoGradMode gradients(backward_too);
   const auto step = [&](bool counts) {
     Clock clock(device, options.clock == "cpu");
@@ -98,10 +104,10 @@ int run_update(const std::vector<std::string>& arguments) {
     const double layers = clock.lap();
     const auto scores = token_scores(hidden, model.head(), targets, 1.0, model.shape().vocabulary);
     const double head = clock.lap();
-    if (backward_too) torch::autograd::backward({-scores.logp.mean()}, {});
+    if (backward_too) torch::autograd::backward({-scores.logp.mean() * scale}, {});
     const double backward = clock.lap();
     if (optimizer) {
-      optimizer->step(/*lr=*/1e-6);
+      finite = optimizer->step(/*lr=*/1e-6, scale).applied && finite;
     } else {
       for (Parameter& parameter : model.parameters())
         parameter.value.mutable_grad().reset();
@@ -120,16 +126,17 @@ int run_update(const std::vector<std::string>& arguments) {
   const double tokens = static_cast<double>(options.sequences) * options.length;
   const double flops = (backward_too ? 6.0 : 2.0) *
                        static_cast<double>(model.shape().active_parameter_count()) * tokens;
-  fmt::print("{}: {:.0f} M parameters, {} x {} tokens, {}{}\n", options.shape,
+  fmt::print("{}: {:.0f} M parameters, {} x {} tokens, {} {}{}\n", options.shape,
              static_cast<double>(model.shape().parameter_count()) / 1e6, options.sequences,
-             options.length, options.device, options.checkpoint ? ", layers computed anew" : "");
+             options.length, options.device, dtype_name(model.dtype()),
+             options.checkpoint ? ", layers computed anew" : "");
   for (const auto& [part, seconds] : best)
     fmt::print("  {:<16} {:9.2f} ms\n", part, seconds * 1e3);
   fmt::print("  {:.0f} tokens/s, {:.1f} TFLOP/s", tokens / best["whole step"],
              flops / best["whole step"] / 1e12);
   if (device.is_cuda())
     fmt::print(", {:.1f} % of 989", 100 * flops / best["whole step"] / kPeakFlops);
-  fmt::print("\n");
+  fmt::print("{}\n", finite ? "" : "; a GRADIENT WAS NOT FINITE");
   return 0;
 }
 

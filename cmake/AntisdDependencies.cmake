@@ -20,10 +20,16 @@ antisd_find_library(utf8proc utf8proc.h utf8proc)
 antisd_find_library(xxhash xxhash.h xxhash)
 antisd_find_library(gmp gmp.h gmp)
 antisd_find_library(seccomp seccomp.h seccomp)
+antisd_find_library(cpp_httplib httplib.h cpp-httplib)
 
 # Header-only: CLI11 and nlohmann-json live in /usr/include.
 find_path(CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
 find_path(JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+# Chart.js, inlined into pages.
+find_file(CHARTJS chart.min.js PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist NO_DEFAULT_PATH)
+if(NOT CHARTJS)
+  message(FATAL_ERROR "chart.min.js not found; run `make setup` (or install libjs-chart.js)")
+endif()
 
 set(torch_root "${ANTISD_WHEELS}/torch")
 set(cuda_wheel "${ANTISD_WHEELS}/nvidia/cu13")

@@ -1,6 +1,7 @@
 // antisd-optest: every op on every backend, values and gradients, against plain tensor arithmetic
 // in double precision on the CPU. One line an op and backend; exit status 1 where any differs. On a
 // machine without a GPU it checks the CPU alone and says so.
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "ops/rms_norm.h"
 #include "ops/sampling.h"
 #include "ops/squared_norms.h"
+#include "ops/stream_norm.h"
 #include "ops/swiglu.h"
 #include "ops/token_scores.h"
 #include "ops/uniform_noise.h"
@@ -32,10 +34,10 @@ using OpFunction = std::function<Tensors(const Tensors&)>;
 
 struct OpCase {
   std::string name;
-  Tensors inputs;                  // double, on the CPU; each gets a gradient
-  OpFunction op;                   // on the backend's device and precision
-  OpFunction reference;            // in double
-  bool needs_bf16_on_gpu = false;  // the GPU path has no fp32 form
+  Tensors inputs;                               // double, on the CPU; each gets a gradient
+  OpFunction op;                                // on the backend's device and precision
+  OpFunction reference;                         // in double
+  std::vector<at::ScalarType> not_on_gpu = {};  // precisions that the GPU path has no form of
 };
 
 struct Backend {
@@ -44,7 +46,9 @@ struct Backend {
   double tolerance;  // of the largest magnitude of each result
   std::string name() const {
     return fmt::format("{} {}", device.is_cuda() ? "cuda" : "cpu",
-                       dtype == at::kFloat ? "fp32" : "bf16");
+                       dtype == at::kFloat  ? "fp32"
+                       : dtype == at::kHalf ? "fp16"
+                                            : "bf16");
   }
 };
 
@@ -114,6 +118,32 @@ OpCase wide_rms_norm_case(std::int64_t rows, std::int64_t width) {
           {random({rows, width}, 44), random({width}, 45)},
           [](const Tensors& t) { return Tensors{rms_norm(t[0].to(at::kFloat), t[1], 1e-6)}; },
           [](const Tensors& t) { return Tensors{plain_rms_norm(t[0], t[1], 1e-6)}; }};
+}
+
+// The stream, a product added to it (or none), and the norm of the sum; both results are used.
+OpCase add_and_norm_case(std::int64_t rows, std::int64_t width, bool with_product, bool with_bias) {
+  const std::int64_t inner = 48;
+  const auto product = [=](const Tensors& t) {
+    if (!with_product) return StreamProduct{};
+    return StreamProduct{t[2], t[3], with_bias ? t[4] : at::Tensor()};
+  };
+  Tensors inputs = {random({rows, width}, 46), random({width}, 47)};
+  if (with_product)
+    inputs.insert(inputs.end(), {random({rows, inner}, 48), random({width, inner}, 49, 0.2)});
+  if (with_bias) inputs.push_back(random({width}, 50));
+  return {fmt::format("add_and_norm {}x{}{}{}", rows, width, with_product ? ", product" : "",
+                      with_bias ? ", bias" : ""),
+          inputs,
+          [=](const Tensors& t) {
+            const StreamNorm next = add_and_norm(t[0].to(at::kFloat), product(t), t[1], 1e-6);
+            return Tensors{next.stream, next.normed};
+          },
+          [=](const Tensors& t) {
+            at::Tensor stream = t[0];
+            if (with_product) stream = stream + at::mm(t[2], t[3].t());
+            if (with_bias) stream = stream + t[4];
+            return Tensors{stream, plain_rms_norm(stream, t[1], 1e-6)};
+          }};
 }
 
 OpCase swiglu_case(std::int64_t rows, std::int64_t width) {
@@ -238,7 +268,7 @@ OpCase attention_case(const char* name, AttentionShape shape, std::int64_t windo
            random({tokens, shape.kv_heads, shape.head_dim}, 10)},
           op,
           reference,
-          /*needs_bf16_on_gpu=*/true};
+          /*not_on_gpu=*/{at::kFloat}};
 }
 
 OpCase token_scores_case(const char* name, std::int64_t tokens, std::int64_t vocabulary,
@@ -285,7 +315,7 @@ OpCase experts_case(bool normalise) {
         }
         return Tensors{out};
       },
-      /*needs_bf16_on_gpu=*/true};
+      /*not_on_gpu=*/{at::kFloat, at::kHalf}};
 }
 
 // Sampling noise must agree bit for bit with CounterRng; 0 or a large number.
@@ -305,10 +335,10 @@ double uniform_noise_error(at::Device device) {
 }
 
 // Three steps of AdamW, their result beside the textbook formula in double. Moments and masters
-// are fp32 on every backend, so the tolerance is fp32's; a bf16 weight is its master, rounded.
+// are fp32 on every backend, so the tolerance is fp32's; a 16-bit weight is its master, rounded.
 double adamw_error(const Backend& backend, std::int64_t count) {
   const AdamWSettings settings{.lr = 1e-2, .weight_decay = 0.1};
-  const bool has_master = backend.dtype == at::kBFloat16;
+  const bool has_master = backend.dtype != at::kFloat;
   at::Tensor weight = random({count}, 17).to(backend.dtype).to(backend.device);
   at::Tensor master = weight.to(at::kFloat, false, /*copy=*/true);
   at::Tensor first = at::zeros_like(master), second = at::zeros_like(master);
@@ -326,7 +356,7 @@ double adamw_error(const Backend& backend, std::int64_t count) {
     w = w - settings.lr *
                 (m / (1 - std::pow(settings.beta1, t)) / denominator + settings.weight_decay * w);
   }
-  if (has_master && !weight.equal(master.to(at::kBFloat16))) return 1e9;
+  if (has_master && !weight.equal(master.to(backend.dtype))) return 1e9;
   const auto error = [](const at::Tensor& result, const at::Tensor& expected) {
     const at::Tensor difference = (result.to(at::kCPU, at::kDouble) - expected).abs();
     return difference.max().item<double>() / expected.abs().max().item<double>() / 2e-6;
@@ -441,6 +471,10 @@ std::vector<OpCase> all_cases() {
           wide_rms_norm_case(700, 1024),
           wide_rms_norm_case(37, 2560),
           wide_rms_norm_case(3, 12),
+          add_and_norm_case(700, 1024, false, false),
+          add_and_norm_case(37, 2560, true, false),
+          add_and_norm_case(300, 1024, true, true),
+          add_and_norm_case(5, 12, true, true),
           swiglu_case(29, 40),
           swiglu_case(301, 1000),
           swiglu_case(3, 5),
@@ -478,6 +512,10 @@ int run_op_tests() {
     // value.
     backends.push_back({gpu, at::kFloat, 1e-4});
     backends.push_back({gpu, at::kBFloat16, 3e-2});
+    // 11 bits, so an eighth of that; below 6e-5 fp16 rounds to steps of 6e-8, which none of the
+    // results is small enough to show.
+    at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
+    backends.push_back({gpu, at::kHalf, 3e-2 / 8});
     fmt::print("cuda:0: {}\n", library.gpus[0].description);
   }
   int failed = 0, passed = 0;
@@ -532,7 +570,9 @@ int run_op_tests() {
   }
   for (const OpCase& test : all_cases()) {
     for (const Backend& backend : backends) {
-      if (test.needs_bf16_on_gpu && backend.device.is_cuda() && backend.dtype == at::kFloat)
+      const auto& absent = test.not_on_gpu;
+      if (backend.device.is_cuda() &&
+          std::find(absent.begin(), absent.end(), backend.dtype) != absent.end())
         continue;
       guarded(test.name, backend.name(), [&] { return error_of(test, backend); });
     }

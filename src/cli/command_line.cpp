@@ -23,9 +23,20 @@ const std::vector<Command>& all_commands() {
       {"generate", "sample responses to prompts, or stream one for a person", add_generate},
       {"score", "log-probability and entropy of every token of given responses", add_score},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
+<<<<<<< HEAD
+      {"demo", "GRPO, SD and AntiSD on the shipped model, compared; minutes on two cores",
+       add_demo},
+      {"sweep", "a grid of training runs side by side, then what came out of them", add_sweep},
+=======
+      {"pretrain", "train on documents: a built-in task, text, or chats (supervised fine-tuning)",
+       add_pretrain},
+>>>>>>> pretrain
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
+      {"report", "one HTML file that compares runs: curves, gate, evaluations, samples",
+       add_report},
+      {"dashboard", "the same page live, for all runs below a folder", add_dashboard},
       {"config", "print the configuration: defaults, or a file with its overrides resolved",
        add_config},
       {"doctor", "what this machine can do, and the remedy for what is missing", add_doctor},

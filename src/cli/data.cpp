@@ -93,7 +93,8 @@ std::function<int()> add_data(CLI::App& app) {
   app.require_subcommand(1);
 
   CLI::App* show_app = app.add_subcommand("show", "rows as the trainer sees them, as JSONL");
-  show_app->add_option("FILE", options->files, "JSONL, JSON array or Parquet")->required();
+  show_app->add_option("FILE", options->files, "JSONL, JSON array, Parquet, or countdown:3")
+      ->required();
   show_app->add_option("--limit", options->limit, "rows of each file; 0 is all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
@@ -101,7 +102,8 @@ std::function<int()> add_data(CLI::App& app) {
 
   CLI::App* check_app = app.add_subcommand(
       "check", "duplicates, empty answers, over-long prompts, overlap with benchmarks");
-  check_app->add_option("FILE", options->files, "JSONL, JSON array or Parquet")->required();
+  check_app->add_option("FILE", options->files, "JSONL, JSON array, Parquet, or countdown:3")
+      ->required();
   check_app->add_option("--against", options->against,
                         "benchmark files whose problems should not be here");
   check_app->add_option("--model", options->model,
@@ -116,7 +118,8 @@ std::function<int()> add_data(CLI::App& app) {
 
   CLI::App* convert_app = app.add_subcommand(
       "convert", "JSONL, JSON and Parquet into each other; raw code rows into native ones");
-  convert_app->add_option("IN", options->input, "JSONL, JSON array or Parquet")->required();
+  convert_app->add_option("IN", options->input, "JSONL, JSON array, Parquet, or countdown:3")
+      ->required();
   convert_app
       ->add_option("OUT,-o,--output", options->output,
                    "a .jsonl or .parquet file; - is JSONL on standard output")

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "model/causal_lm.h"
 #include "ops/device.h"
 
 namespace antisd {
@@ -23,19 +22,6 @@ at::Device choose_device(const std::string& name) {
        .remedy = library.built_with_cuda
                      ? "use cpu, cuda or cuda:N; `antisd doctor` lists what is here"
                      : "this binary has no CUDA; build with `make CUDA=1` or use cpu"});
-}
-
-at::ScalarType choose_dtype(const std::string& name, at::Device device) {
-  if (name == "auto") return compute_dtype(device);
-  if (name == "bf16" && device.is_cpu()) {
-    throw InputError("the CPU computes in fp32 alone",
-                     {.where = "--dtype", .remedy = "leave it out, or use a GPU"});
-  }
-  if (name == "fp32" && device.is_cuda()) {
-    throw InputError("attention on a GPU computes in bf16 alone",
-                     {.where = "--dtype", .remedy = "leave it out"});
-  }
-  return name == "bf16" ? at::kBFloat16 : at::kFloat;
 }
 
 }  // namespace antisd

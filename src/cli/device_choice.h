@@ -1,4 +1,4 @@
-// --device and --dtype -> what the tensor library calls them.
+// --device -> what the tensor library calls it.
 #pragma once
 
 #ifdef ANTISD_TORCH
@@ -12,9 +12,6 @@ namespace antisd {
 // "cpu", "cuda", "cuda:N", or "auto": a GPU where there is one. InputError for one that is not
 // here.
 at::Device choose_device(const std::string& name);
-
-// "fp32", "bf16", or "auto": what the device computes in. InputError where it cannot.
-at::ScalarType choose_dtype(const std::string& name, at::Device device);
 
 }  // namespace antisd
 

@@ -12,6 +12,7 @@
 #include "cli/device_choice.h"
 #include "context/context_builder.h"
 #include "core/error.h"
+#include "model/causal_lm.h"
 #include "ops/device.h"
 #include "optim/schedule.h"
 #include "reward/grader.h"
@@ -163,7 +164,7 @@ void report_memory(const RunConfig& config, const Method& method, const ModelSha
   }
   report.line("memory",
               fmt::format("{}  needed at least, on {} in {}; {} are free", gib(plan.needed()),
-                          device.str(), dtype == at::kFloat ? "fp32" : "bf16", gib(available)));
+                          device.str(), dtype_name(dtype), gib(available)));
   if (plan.needed() <= available) return;
   throw InputError(fmt::format("training needs about {:.1f} GiB, {} has {:.1f} GiB free",
                                plan.needed() / (1 << 30), device.str(), available / (1 << 30)),
@@ -180,7 +181,7 @@ void dry_run(const RunConfig& config, const TrainingOptions& options, Console& c
   const Warn warn = [&](std::string_view text) { console.warn(text); };
   const Method method = resolve_method(config.method, config.loss);
   const at::Device device = choose_device(options.device);
-  const at::ScalarType dtype = choose_dtype(config.model.dtype, device);
+  const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   report.line("method", method_text(method));
 
   const fs::path model = model_directory(config, report);

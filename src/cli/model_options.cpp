@@ -15,9 +15,9 @@ void add_model_argument(CLI::App& app, ModelOptions& options) {
 void add_device_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--device", options.device, "cpu, cuda, cuda:N, or auto: a GPU where there is one")
       ->capture_default_str();
-  app.add_option("--dtype", options.dtype, "auto is fp32 on a CPU, bf16 on a GPU")
+  app.add_option("--dtype", options.dtype, "auto is fp32 on a CPU, bf16 on a GPU; fp16 rounds less")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "fp32", "bf16"}));
+      ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
   app.add_option("--threads", options.threads, "threads of the tensor library")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
@@ -28,7 +28,7 @@ void add_device_options(CLI::App& app, ModelOptions& options) {
 CausalLm open_model(const ModelOptions& options) {
   at::set_num_threads(options.threads);
   const at::Device device = choose_device(options.device);
-  return load_model(options.model, device, choose_dtype(options.dtype, device),
+  return load_model(options.model, device, compute_dtype(device, options.dtype),
                     {.check_weights = options.check_weights});
 }
 

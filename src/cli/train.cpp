@@ -63,8 +63,8 @@ std::function<int()> add_train(CLI::App& app) {
   app.add_option("--device", options->training.device,
                  "cpu, cuda, cuda:N, or auto: a GPU where there is one")
       ->capture_default_str();
-  app.add_option("--dtype", options->dtype, "model.dtype: auto, fp32 or bf16")
-      ->check(CLI::IsMember({"auto", "fp32", "bf16"}));
+  app.add_option("--dtype", options->dtype, "model.dtype: auto, fp32, bf16 or fp16")
+      ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
   app.add_option("--threads", options->training.threads, "threads of the tensor library")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));

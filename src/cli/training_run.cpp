@@ -71,7 +71,7 @@ Source find_source(const RunConfig& config, bool resume, Recorder& recorder) {
 }
 
 CausalLm make_model(const Source& source, const RunConfig& config, at::Device device) {
-  const at::ScalarType dtype = choose_dtype(config.model.dtype, device);
+  const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   if (!source.resumed && !source.parent) return load_model(source.model, device, dtype);
   return CausalLm(read_model_shape(source.model / "config.json"), device, dtype);
 }
@@ -112,7 +112,12 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                  .revision = kBuildInfo.revision,
                  .command_line = options.command_line,
                  .device = device.str(),
-                 .dtype = state.model.dtype() == at::kFloat ? "fp32" : "bf16"},
+<<<<<<< HEAD
+                 .dtype = dtype_name(state.model.dtype())},
+=======
+                 .dtype = state.model.dtype() == at::kFloat ? "fp32" : "bf16",
+                 .method = std::string(method.name)},
+>>>>>>> pretrain
                 state.step);
   if (state.step >= config.train.steps) {
     recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",

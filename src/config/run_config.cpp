@@ -11,18 +11,22 @@ RunConfig::RunConfig() {
   describe_method();
   describe_gate();
   describe_training();
+  describe_pretraining();
   describe_results();
 }
 
 void RunConfig::describe_data_and_model() {
   OptionSet& o = options_;
   o.add("model.path", model.path, "Hugging Face model directory");
-  o.add("model.dtype", model.dtype, "compute precision; auto is fp32 on a CPU, bf16 on a GPU")
-      .one_of({"auto", "fp32", "bf16"});
+  o.add("model.dtype", model.dtype,
+        "compute precision; auto is fp32 on a CPU, bf16 on a GPU; fp16 rounds eight times less")
+      .one_of({"auto", "fp32", "bf16", "fp16"});
   o.add("model.gradient_checkpointing", model.gradient_checkpointing,
         "recompute each block in the backward pass: less memory, a third more arithmetic");
 
-  o.add("data.train", data.train, "training files, JSONL or Parquet");
+  o.add("data.train", data.train,
+        "training files, JSONL or Parquet, or problems of the built-in task: countdown:3, "
+        "countdown:4, countdown:3+4:train:8000:seed=7");
   o.add("data.template", data.template_name,
         "student prompt for rows that are plain problems: math, code, countdown, none, or a text "
         "with "
@@ -92,7 +96,7 @@ void RunConfig::describe_training() {
 void RunConfig::describe_results() {
   OptionSet& o = options_;
   o.add("eval.benches", eval.benches,
-        "benchmark files; the file's name without .jsonl is its name");
+        "benchmark files, or countdown:4:held-out:512; the file's name without .jsonl is its name");
   o.add("eval.every", eval.every, "evaluate each so many steps; 0 is never").at_least(0);
   o.add("eval.n", eval.n, "samples per problem, by benchmark").at_least(1);
   o.add("eval.k", eval.k, "pass@k for these k; empty is every power of two up to n").at_least(1);

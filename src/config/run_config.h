@@ -123,6 +123,42 @@ struct TrainConfig {
   std::string init_from;
 };
 
+// The documents of the built-in task: what the model that is pre-trained on them does, as a student
+// and as a teacher who is shown a solution.
+struct MixConfig {
+  double plain = 0.7;                // documents without a solution in the prompt
+  double persistence = 0.6;          // q: go on after a failed try
+  double go_on = 0.02;               // after one that holds
+  double copy = 0.4;                 // with a solution: give it at once
+  double hinted_persistence = 0.35;  // hq: persistence where it was not
+  double hint = 0.3;                 // of a try then: the solution itself
+  std::int64_t max_tries = 12;
+};
+
+// A Qwen3 model with random weights.
+struct NewModelConfig {
+  std::int64_t hidden = 0;  // 0: the weights are those of model.path
+  std::int64_t layers = 4;
+  std::int64_t heads = 6, kv_heads = 0, head_dim = 32;
+  std::int64_t intermediate = 512;
+  std::int64_t positions = 1024;
+  std::int64_t vocabulary = 0;
+  double rope_theta = 10'000;
+  bool tied_head = true;
+};
+
+struct PretrainConfig {
+  std::vector<std::string> source;
+  std::vector<std::string> held_out;
+  std::int64_t documents_per_step = 640;
+  std::int64_t sequence_tokens = 512;
+  std::int64_t eval_every = 200;
+  std::int64_t eval_documents = 512;
+  std::int64_t samples = 64;
+  MixConfig mix;
+  NewModelConfig new_model;
+};
+
 struct EvalConfig {
   std::vector<std::string> benches;
   std::int64_t every = 10;
@@ -171,6 +207,7 @@ class RunConfig {
   RewardConfig reward;
   OptimConfig optim;
   TrainConfig train;
+  PretrainConfig pretrain;
   EvalConfig eval;
   CheckpointConfig checkpoint;
   RecordConfig record;
@@ -181,6 +218,7 @@ class RunConfig {
   void describe_gate();
   void validate_method() const;
   void describe_training();
+  void describe_pretraining();
   void describe_results();
 
   OptionSet options_;

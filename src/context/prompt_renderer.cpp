@@ -3,25 +3,9 @@
 #include <algorithm>
 
 #include "context/templates.h"
+#include "data/template_variables.h"
 
 namespace antisd {
-namespace {
-
-// transformers' apply_chat_template defines the special tokens by name; absent tools and documents
-// are none.
-Json template_variables(const Tokenizer& tokenizer, const ScalarMap& chat_options) {
-  Json variables = Json::object();
-  for (const auto& [name, token] : tokenizer.special_tokens())
-    variables[name] = token;
-  variables["tools"] = nullptr;
-  variables["documents"] = nullptr;
-  for (const auto& [name, value] : chat_options)
-    std::visit([&](const auto& scalar) { variables[name] = scalar; }, value);
-  variables["add_generation_prompt"] = true;
-  return variables;
-}
-
-}  // namespace
 
 PromptRenderer::PromptRenderer(Tokenizer tokenizer, std::optional<ChatTemplate> chat,
                                const DataConfig& config)

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "data/countdown.h"
 #include "io/atomic_file.h"
 
 namespace antisd {
@@ -114,7 +115,11 @@ std::string quote_evalplus_inputs(std::string_view line) {
 
 RowReader::RowReader(const std::filesystem::path& path) : path_(path), stem_(path.stem().string()) {
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored) && is_parquet(path)) {
+  if (is_countdown_source(path.native())) {
+    const CountdownSource source = CountdownSource::parse(path.string());
+    stem_ = source.name();
+    array_ = countdown_rows(source);
+  } else if (std::filesystem::is_regular_file(path, ignored) && is_parquet(path)) {
     parquet_.emplace(path);
   } else if (path.extension() == ".json" && starts_with_array(path)) {
     array_ = parse_json(read_file(path), path.string());

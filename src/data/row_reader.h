@@ -1,4 +1,5 @@
-// Rows of a data set whatever the file: JSONL, one JSON array of objects (.json), Parquet.
+// Rows of a data set whatever the file: JSONL, one JSON array of objects (.json), Parquet; or the
+// problems of a built-in task (data/countdown.h).
 //
 //   RowReader reader("train.parquet");
 //   for (Json row; reader.next(row);) use(row, reader.where());
@@ -34,7 +35,7 @@ class RowReader {
   std::filesystem::path path_;
   std::string stem_;
   std::int64_t row_ = 0;
-  Json array_;  // of a .json file; null otherwise
+  Json array_;  // of a .json file or a built-in task; null otherwise
   std::optional<ParquetReader> parquet_;
   std::unique_ptr<std::istream> text_;  // borrowed by jsonl_ where the text had to be changed
   std::unique_ptr<JsonlReader> jsonl_;

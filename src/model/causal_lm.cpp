@@ -1,5 +1,7 @@
 #include "model/causal_lm.h"
 
+#include <ATen/Context.h>
+
 #include "core/check.h"
 #include "core/error.h"
 #include "model/checkpointed.h"
@@ -8,12 +10,44 @@
 
 namespace antisd {
 
-at::ScalarType compute_dtype(at::Device device) {
-  return device.is_cuda() ? at::kBFloat16 : at::kFloat;
+namespace {
+
+void check_precision(const ModelShape& shape, at::Device device, at::ScalarType dtype) {
+  if (dtype != at::kHalf || !device.is_cuda()) return;
+  for (const LayerShape& layer : shape.layers) {
+    // torch's grouped product of fp16 falls back to a loop that waits for the device.
+    if (layer.sparse)
+      throw InputError("a GPU does not compute a model with experts in fp16",
+                       {.where = "--dtype", .remedy = "use bf16"});
+  }
+  // The parts of a sum that is split among blocks are to be added in fp32.
+  at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
+}
+
+}  // namespace
+
+at::ScalarType compute_dtype(at::Device device, const std::string& name) {
+  const bool small = name == "bf16" || name == "fp16";
+  ANTISD_CHECK(small || name == "auto" || name == "fp32");
+  if (small && device.is_cpu()) {
+    throw InputError("the CPU computes in fp32 alone",
+                     {.where = "--dtype", .remedy = "leave it out, or use a GPU"});
+  }
+  if (name == "fp32" && device.is_cuda()) {
+    throw InputError("attention on a GPU computes in bf16 or fp16",
+                     {.where = "--dtype", .remedy = "leave it out"});
+  }
+  if (device.is_cpu()) return at::kFloat;
+  return name == "fp16" ? at::kHalf : at::kBFloat16;
+}
+
+const char* dtype_name(at::ScalarType dtype) {
+  return dtype == at::kFloat ? "fp32" : dtype == at::kHalf ? "fp16" : "bf16";
 }
 
 CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype)
     : shape_(std::move(shape)), device_(device), dtype_(dtype) {
+  check_precision(shape_, device_, dtype_);
   embedding_ = add_parameter("embedding", {shape_.vocabulary, shape_.hidden});
   for (std::size_t i = 0; i < shape_.layers.size(); ++i)
     add_layer(shape_.layers[i], fmt::format("layers.{}.", i));

@@ -17,9 +17,12 @@
 
 namespace antisd {
 
-// The one rule on precision: a GPU computes in bf16, a CPU in fp32. Training keeps fp32 masters
-// beside bf16 weights; inference has the compute copy alone.
-at::ScalarType compute_dtype(at::Device device);
+// The one rule on precision: a CPU computes in fp32; a GPU in bf16, or where asked in fp16, which
+// rounds eight times less but ends at 65504. Training keeps fp32 masters beside weights of 16 bits;
+// inference has the compute copy alone. `name`: "auto", "fp32", "bf16" or "fp16"; InputError where
+// the device does not compute in it.
+at::ScalarType compute_dtype(at::Device device, const std::string& name = "auto");
+const char* dtype_name(at::ScalarType dtype);  // "fp32", "bf16", "fp16"
 
 struct Parameter {
   std::string name;  // ours; several tensors of a file may lie in one (weight_slices)
@@ -29,7 +32,7 @@ struct Parameter {
 
 class CausalLm {
  public:
-  // Weights are there but not set.
+  // Weights are there but not set. InputError for experts in fp16.
   CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype);
 
   const ModelShape& shape() const { return shape_; }

@@ -3,12 +3,10 @@
 #include "model/checkpointed.h"
 #include "ops/cpu_gated_unit.h"
 #include "ops/rms_norm.h"
+#include "ops/stream_norm.h"
 
 namespace antisd {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 std::optional<at::Tensor> optional(const at::Tensor& bias) {
   return bias.defined() ? std::optional(bias) : std::nullopt;
@@ -27,31 +25,6 @@ void add_product_(at::Tensor h, const at::Tensor& x, const at::Tensor& w) {
     at::addmm_out(h, h, x, w.t(), at::kFloat);
   }
 }
-
-// h + x w^T + bias, of which the backward pass needs x and w alone; or, where `left_out`, h as it
-// is, with the same gradients.
-struct AddProduct : torch::autograd::Function<AddProduct> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& h, const at::Tensor& x,
-                            const at::Tensor& w, const std::optional<at::Tensor>& bias,
-                            bool left_out) {
-    context->save_for_backward({x, w});
-    context->saved_data["bias"] = bias.has_value();
-    if (left_out) return h.view_as(h);
-    at::Tensor sum = plus_product(h, x, w);
-    return bias ? sum.add_(*bias) : sum;
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const auto saved = context->get_saved_variables();
-    const at::Tensor dy = gradients[0].to(saved[1].scalar_type());
-    variable_list result(5);
-    result[0] = gradients[0];
-    result[1] = dy.mm(saved[1]);
-    result[2] = dy.t().mm(saved[0]);
-    if (context->saved_data["bias"].toBool()) result[3] = dy.sum(0);
-    return result;
-  }
-};
 
 }  // namespace
 
@@ -84,7 +57,7 @@ void ResidualStream::add_pending(bool may_leave_out) {
   if (product_.x.defined()) {
     const auto& [x, w, bias] = product_;
     if (at::GradMode::is_enabled()) {
-      x_ = AddProduct::apply(x_, x, w, optional(bias), may_leave_out && is_recomputing());
+      x_ = add_product(x_, {x, w, bias}, may_leave_out && is_recomputing());
     } else if (suits_cpu_linear(x, bias)) {
       x_ = cpu_linear(x.contiguous(), w, x_);
     } else {
@@ -109,8 +82,16 @@ void ResidualStream::add_pending(bool may_leave_out) {
 }
 
 at::Tensor ResidualStream::normed(const at::Tensor& weight, double eps) {
-  add_pending(/*may_leave_out=*/false);
-  return rms_norm(x_, weight, eps);
+  if (!at::GradMode::is_enabled()) {
+    add_pending(/*may_leave_out=*/false);
+    return rms_norm(x_, weight, eps);
+  }
+  if (y_.defined()) add_pending(/*may_leave_out=*/false);
+  StreamNorm next = add_and_norm(x_, {product_.x, product_.weight, product_.bias}, weight, eps);
+  x_ = std::move(next.stream);
+  own_ = own_ || product_.x.defined();
+  product_ = {};
+  return std::move(next.normed);
 }
 
 const at::Tensor& ResidualStream::value() {

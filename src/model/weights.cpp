@@ -98,6 +98,18 @@ void check_finite(const at::Tensor& tensor, const std::string& name,
                     .remedy = "fetch the weights again, or use an earlier checkpoint"});
 }
 
+// After a conversion to fp16: what lies beyond its range is infinite there.
+void check_range(const at::Tensor& converted, const std::string& name,
+                 const std::filesystem::path& directory) {
+  constexpr std::int64_t kPart = 1 << 24;
+  const at::Tensor flat = converted.flatten();
+  for (std::int64_t begin = 0; begin < flat.size(0); begin += kPart) {
+    if (!flat.slice(0, begin, begin + kPart).isinf().any().item<bool>()) continue;
+    throw InputError(fmt::format("the tensor {} holds weights beyond 65504, where fp16 ends", name),
+                     {.where = directory.string(), .remedy = "compute in bf16"});
+  }
+}
+
 // Files of the origin that belong to a model directory besides weights and config.
 constexpr const char* kCompanionFiles[] = {"tokenizer.json",
                                            "tokenizer_config.json",
@@ -227,7 +239,9 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const at::Tensor source = tensor_of(*sources[i]);
     if (options.check_weights) check_finite(source, slices[i].name, directory);
-    slices[i].of(model.parameters()[slices[i].parameter].value).copy_(source);
+    at::Tensor target = slices[i].of(model.parameters()[slices[i].parameter].value);
+    target.copy_(source);
+    if (model.dtype() == at::kHalf) check_range(target, slices[i].name, directory);
   }
 }
 

@@ -30,7 +30,8 @@ struct LoadOptions {
   bool check_weights = false;  // refuse tensors with NaN or infinity, by name
 };
 
-// InputError that lists all missing, surplus and mis-shaped tensors at once.
+// InputError that lists all missing, surplus and mis-shaped tensors at once, or names one that a
+// model in fp16 cannot hold.
 CausalLm load_model(const std::filesystem::path& directory, at::Device device, at::ScalarType dtype,
                     LoadOptions options = {});
 void load_weights(CausalLm& model, const std::filesystem::path& directory,

@@ -150,13 +150,30 @@ TEST_F(Weights, NanIsFoundByNameWhenAsked) {
 TEST_F(Weights, EveryPrecisionOfFilesLoadsIntoEveryPrecisionOfModels) {
   for (const at::ScalarType stored : {at::kFloat, at::kHalf, at::kBFloat16}) {
     save(stored);
-    for (const at::ScalarType wanted : {at::kFloat, at::kBFloat16}) {
+    for (const at::ScalarType wanted : {at::kFloat, at::kHalf, at::kBFloat16}) {
       const CausalLm loaded = load_model(folder_.path(), at::kCPU, wanted);
       for (std::size_t i = 0; i < loaded.parameters().size(); ++i) {
         const at::Tensor expected = model_.parameters()[i].value.to(stored).to(wanted);
         EXPECT_TRUE(loaded.parameters()[i].value.equal(expected)) << loaded.parameters()[i].name;
       }
     }
+  }
+}
+
+TEST_F(Weights, WhatFp16CannotHoldIsRefusedByName) {
+  parameter("layers.0.qkv").value[47][15] = -65504;
+  for (const at::ScalarType stored : {at::kFloat, at::kHalf}) {
+    save(stored);
+    EXPECT_NO_THROW(load_model(folder_.path(), at::kCPU, at::kHalf));
+  }
+  parameter("layers.0.qkv").value[47][15] = -65536;
+  for (const at::ScalarType stored : {at::kFloat, at::kBFloat16}) {
+    save(stored);
+    EXPECT_NO_THROW(load_model(folder_.path(), at::kCPU, at::kBFloat16));
+    EXPECT_THAT(
+        error_of([&] { load_model(folder_.path(), at::kCPU, at::kHalf); }),
+        AllOf(HasSubstr("model.layers.0.self_attn.k_proj.weight holds weights beyond 65504"),
+              HasSubstr("bf16")));
   }
 }
 
@@ -186,7 +203,14 @@ TEST_F(Weights, BatchesThatTheModelCannotTakeAreRefused) {
 // The one rule on precision.
 TEST(ComputeDtype, FollowsTheDevice) {
   EXPECT_EQ(compute_dtype(at::kCPU), at::kFloat);
-  EXPECT_EQ(compute_dtype(at::Device(at::kCUDA, 1)), at::kBFloat16);
+  const at::Device gpu(at::kCUDA, 1);
+  EXPECT_EQ(compute_dtype(gpu), at::kBFloat16);
+  EXPECT_EQ(compute_dtype(gpu, "bf16"), at::kBFloat16);
+  EXPECT_EQ(compute_dtype(gpu, "fp16"), at::kHalf);
+  EXPECT_EQ(compute_dtype(at::kCPU, "fp32"), at::kFloat);
+  for (const char* name : {"bf16", "fp16"})
+    EXPECT_THAT(error_of([&] { compute_dtype(at::kCPU, name); }), HasSubstr("fp32 alone"));
+  EXPECT_THAT(error_of([&] { compute_dtype(gpu, "fp32"); }), HasSubstr("bf16 or fp16"));
 }
 
 }  // namespace

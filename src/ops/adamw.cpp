@@ -29,8 +29,12 @@ void check_tensors(const AdamWTensors& t) {
   }
   for (const at::Tensor* tensor : {&master, &t.first, &t.second})
     ANTISD_CHECK(tensor->scalar_type() == at::kFloat);
-  ANTISD_CHECK(is_bf16(t.gradient) || t.gradient.scalar_type() == at::kFloat);
-  ANTISD_CHECK(is_bf16(t.weight) == t.master.defined());
+  const auto takes = [&](const at::Tensor& tensor) {
+    return tensor.scalar_type() == at::kFloat || is_bf16(tensor) ||
+           (tensor.is_cuda() && tensor.scalar_type() == at::kHalf);
+  };
+  ANTISD_CHECK(takes(t.weight) && takes(t.gradient));
+  ANTISD_CHECK((t.weight.scalar_type() != at::kFloat) == t.master.defined());
 }
 
 void step_on_cpu(const AdamWTensors& t, float* master, const AdamWFactors& factors) {

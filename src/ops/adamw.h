@@ -21,9 +21,9 @@ AdamWFactors adamw_factors(const AdamWSettings& settings, std::int64_t step, dou
 
 // All contiguous, of one size, on one device.
 struct AdamWTensors {
-  at::Tensor weight;         // fp32, or bf16 beside its master
+  at::Tensor weight;         // fp32, or 16 bits (on a CPU: bf16) beside its master
   at::Tensor master;         // fp32; undefined where the weight is its own master
-  at::Tensor gradient;       // fp32 or bf16
+  at::Tensor gradient;       // fp32 or the weight's type
   at::Tensor first, second;  // fp32 moments
 };
 

@@ -29,7 +29,7 @@ constexpr std::int64_t kDenseLength = 256;
 bool suits_dense(const at::Tensor& q, const AttentionLayout& layout, std::int64_t window) {
   const std::int64_t length = layout.longest_query;
   if (window > 0 || layout.key_rows.defined() || length % kDenseLength != 0 || q.size(2) > 128 ||
-      q.size(2) % 8 != 0 || q.scalar_type() != at::kBFloat16) {
+      q.size(2) % 8 != 0 || q.scalar_type() == at::kFloat) {
     return false;
   }
   for (std::size_t i = 1; i < layout.query_offsets.size(); ++i) {

@@ -13,6 +13,7 @@ namespace antisd {
 
 inline ElementType element_type(const at::Tensor& tensor) {
   if (tensor.scalar_type() == at::kBFloat16) return ElementType::kBFloat16;
+  if (tensor.scalar_type() == at::kHalf) return ElementType::kFloat16;
   ANTISD_CHECK(tensor.scalar_type() == at::kFloat);
   return ElementType::kFloat32;
 }

@@ -72,7 +72,7 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             double eps) {
     const at::Tensor rows = x.reshape({-1, x.size(-1)});
-    at::Tensor y = at::empty_like(rows, at::MemoryFormat::Contiguous);
+    at::Tensor y = at::empty(rows.sizes(), weight.options());
     const at::Tensor inverse_rms = rms_norm_forward(rows, weight, eps, y);
     context->save_for_backward({rows, weight, inverse_rms});
     return y.view(x.sizes());
@@ -81,44 +81,57 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const at::Tensor dy = gradients[0].reshape(saved[0].sizes()).contiguous();
-    at::Tensor dx = at::empty_like(dy);
+    at::Tensor dx = at::empty(dy.sizes(), saved[0].options());
     const at::Tensor dweight = rms_norm_backward(dy, saved[0], saved[1], saved[2], dx);
     return {dx.view(gradients[0].sizes()), dweight.to(saved[1].scalar_type()), at::Tensor()};
   }
 };
 
+// An fp32 stream normed into the weight's 16 bits, in one pass.
+bool suits_wide_norm([[maybe_unused]] const at::Tensor& x,
+                     [[maybe_unused]] const at::Tensor& weight) {
 #ifdef ANTISD_CUDA
-// An fp32 stream normed into the weight's bf16, in one pass.
-bool suits_wide_norm(const at::Tensor& x, const at::Tensor& weight) {
-  return x.is_cuda() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kBFloat16 &&
+  return x.is_cuda() && x.scalar_type() == at::kFloat && weight.scalar_type() != at::kFloat &&
          x.dim() == 2 && x.is_contiguous() && x.size(1) % 8 == 0 && x.size(1) <= kWidestStream;
+#else
+  return false;
+#endif
 }
 
-struct WideRmsNorm : torch::autograd::Function<WideRmsNorm> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            double eps) {
-    at::Tensor y = at::empty(x.sizes(), weight.options());
-    at::Tensor inverse_rms = at::empty({x.size(0)}, x.options());
-    launch_wide_rms_norm(x.const_data_ptr<float>(), weight.const_data_ptr(), eps, x.size(0),
-                         x.size(1), y.mutable_data_ptr(), inverse_rms.mutable_data_ptr<float>(),
-                         current_stream(x));
-    context->save_for_backward({x, weight, inverse_rms});
-    return y;
+at::Tensor narrow_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                           const at::Tensor& inverse_rms, const at::Tensor& dx) {
+#ifdef ANTISD_CUDA
+  if (x.is_cuda()) {
+    const auto fp32 = x.options().dtype(at::kFloat);
+    at::Tensor dweight = at::zeros({x.size(1)}, fp32);
+    const at::Tensor workspace = at::empty({kRmsNormBackwardBlocks, x.size(1)}, fp32);
+    launch_rms_norm_backward(element_type(x), dy.const_data_ptr(), dy.stride(0), x.const_data_ptr(),
+                             x.stride(0), weight.const_data_ptr(),
+                             inverse_rms.const_data_ptr<float>(), x.size(0), x.size(1),
+                             dx.mutable_data_ptr(), dx.stride(0), dweight.mutable_data_ptr<float>(),
+                             workspace.mutable_data_ptr<float>(), current_stream(x));
+    return dweight;
   }
+#endif
+  return backward_on_cpu(dy, x, weight, inverse_rms, dx);
+}
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const auto saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1];
-    const at::Tensor dy = gradients[0].contiguous();
-    at::Tensor dx = at::empty_like(x), dweight = at::empty({x.size(1)}, x.options());
-    const at::Tensor workspace = at::empty({kWideNormBlocks, x.size(1)}, x.options());
-    launch_wide_rms_norm_backward(
-        dy.const_data_ptr(), x.const_data_ptr<float>(), weight.const_data_ptr(),
-        saved[2].const_data_ptr<float>(), x.size(0), x.size(1), dx.mutable_data_ptr<float>(),
-        dweight.mutable_data_ptr<float>(), workspace.mutable_data_ptr<float>(), current_stream(x));
-    return {dx, dweight.to(weight.scalar_type()), at::Tensor()};
-  }
-};
+#ifdef ANTISD_CUDA
+at::Tensor wide_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                         const at::Tensor& inverse_rms, const at::Tensor& dx,
+                         const at::Tensor& behind, const at::Tensor& rounded) {
+  ANTISD_CHECK(dy.is_contiguous() && dx.is_contiguous());
+  if (x.size(0) == 0) return at::zeros({x.size(1)}, x.options());
+  at::Tensor dweight = at::empty({x.size(1)}, x.options());
+  const at::Tensor workspace = at::empty({kWideNormBlocks, x.size(1)}, x.options());
+  launch_wide_rms_norm_backward(
+      element_type(weight), dy.const_data_ptr(), x.const_data_ptr<float>(), weight.const_data_ptr(),
+      inverse_rms.const_data_ptr<float>(),
+      behind.defined() ? behind.const_data_ptr<float>() : nullptr, x.size(0), x.size(1),
+      dx.mutable_data_ptr<float>(), rounded.defined() ? rounded.mutable_data_ptr() : nullptr,
+      dweight.mutable_data_ptr<float>(), workspace.mutable_data_ptr<float>(), current_stream(x));
+  return dweight;
+}
 #endif
 
 }  // namespace
@@ -130,6 +143,13 @@ at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, doubl
   ANTISD_CHECK(x.stride(1) == 1 && y.stride(1) == 1 && weight.is_contiguous());
   at::Tensor inverse_rms = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
 #ifdef ANTISD_CUDA
+  if (suits_wide_norm(x, weight)) {
+    ANTISD_CHECK(y.is_contiguous());
+    launch_wide_rms_norm(element_type(weight), x.const_data_ptr<float>(), weight.const_data_ptr(),
+                         eps, x.size(0), x.size(1), y.mutable_data_ptr(),
+                         inverse_rms.mutable_data_ptr<float>(), current_stream(x));
+    return inverse_rms;
+  }
   if (x.is_cuda()) {
     launch_rms_norm(element_type(x), x.const_data_ptr(), x.stride(0), weight.const_data_ptr(), eps,
                     x.size(0), x.size(1), y.mutable_data_ptr(), y.stride(0),
@@ -149,29 +169,27 @@ at::Tensor rms_norm_forward(const at::Tensor& x, const at::Tensor& weight, doubl
 }
 
 at::Tensor rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
-                             const at::Tensor& inverse_rms, const at::Tensor& dx) {
+                             const at::Tensor& inverse_rms, const at::Tensor& dx,
+                             const at::Tensor& behind, const at::Tensor& rounded) {
   ANTISD_CHECK(dy.stride(1) == 1 && x.stride(1) == 1 && dx.stride(1) == 1);
+  for (const at::Tensor* tensor : {&behind, &rounded})
+    ANTISD_CHECK(!tensor->defined() || (tensor->is_contiguous() && tensor->sizes() == dx.sizes()));
 #ifdef ANTISD_CUDA
-  if (x.is_cuda()) {
-    const auto fp32 = x.options().dtype(at::kFloat);
-    at::Tensor dweight = at::zeros({x.size(1)}, fp32);
-    const at::Tensor workspace = at::empty({kRmsNormBackwardBlocks, x.size(1)}, fp32);
-    launch_rms_norm_backward(element_type(x), dy.const_data_ptr(), dy.stride(0), x.const_data_ptr(),
-                             x.stride(0), weight.const_data_ptr(),
-                             inverse_rms.const_data_ptr<float>(), x.size(0), x.size(1),
-                             dx.mutable_data_ptr(), dx.stride(0), dweight.mutable_data_ptr<float>(),
-                             workspace.mutable_data_ptr<float>(), current_stream(x));
-    return dweight;
-  }
+  if (suits_wide_norm(x, weight))
+    return wide_backward(dy, x, weight, inverse_rms, dx, behind, rounded);
 #endif
-  return backward_on_cpu(dy, x, weight, inverse_rms, dx);
+  at::Tensor dweight = narrow_backward(dy, x, weight, inverse_rms, dx);
+  if (behind.defined()) at::Tensor(dx).add_(behind);
+  if (rounded.defined()) at::Tensor(rounded).copy_(dx);
+  return dweight;
+}
+
+bool takes_stream(const at::Tensor& x, const at::Tensor& weight) {
+  return x.scalar_type() == weight.scalar_type() || suits_wide_norm(x, weight);
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-#ifdef ANTISD_CUDA
-  if (suits_wide_norm(x, weight)) return WideRmsNorm::apply(x, weight, eps);
-#endif
-  if (x.scalar_type() != weight.scalar_type())  // a shape that no large model has
+  if (!takes_stream(x, weight))  // a shape that no large model has
     return RmsNorm::apply(x, weight.to(x.scalar_type()), eps).to(weight.scalar_type());
   return RmsNorm::apply(x, weight, eps);
 }

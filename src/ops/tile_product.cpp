@@ -7,50 +7,68 @@ namespace {
 
 namespace plain {
 #define ANTISD_LANES 4
+#define ANTISD_ROWS 2
 #include "ops/tile_kernel.inc"
 #undef ANTISD_LANES
+#undef ANTISD_ROWS
 }  // namespace plain
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 namespace avx2 {
 #pragma GCC push_options
-#pragma GCC target("arch=haswell")
+#pragma GCC target("arch=x86-64-v3")
 #define ANTISD_LANES 8
+#define ANTISD_ROWS 6
 #include "ops/tile_kernel.inc"
 #undef ANTISD_LANES
+#undef ANTISD_ROWS
 #pragma GCC pop_options
 }  // namespace avx2
 
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return has;
-}
+namespace avx512 {
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+#define ANTISD_LANES 16
+#define ANTISD_ROWS 8
+#include "ops/tile_kernel.inc"
+#undef ANTISD_LANES
+#undef ANTISD_ROWS
+#pragma GCC pop_options
+}  // namespace avx512
 #endif
+
+struct Kernels {
+  decltype(&plain::product) product;
+  decltype(&plain::transpose) transpose;
+};
+
+Kernels choose_kernels() {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
+    return {avx512::product, avx512::transpose};
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return {avx2::product, avx2::transpose};
+#endif
+  return {plain::product, plain::transpose};
+}
+
+const Kernels kKernels = choose_kernels();
 
 }  // namespace
 
 void tile_product(std::int64_t m, std::int64_t n, std::int64_t k, StridedMatrix a, const float* b,
                   std::int64_t b_row, float* c, std::int64_t c_row, bool add) {
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (has_avx2()) return avx2::product(m, n, k, a, b, b_row, c, c_row, add);
-#endif
-  plain::product(m, n, k, a, b, b_row, c, c_row, add);
+  kKernels.product(m, n, k, a, b, b_row, c, c_row, add);
 }
 
 void transpose_tile(const float* from, std::int64_t from_row, std::int64_t rows,
                     std::int64_t columns, float* to, std::int64_t padded_rows) {
-  constexpr std::int64_t kStrip = 16;  // rows whose cache lines stay at hand
-  for (std::int64_t first = 0; first < rows; first += kStrip) {
-    const std::int64_t count = std::min(kStrip, rows - first);
-    for (std::int64_t column = 0; column < columns; ++column) {
-      for (std::int64_t i = 0; i < count; ++i)
-        to[column * padded_rows + first + i] = from[(first + i) * from_row + column];
-    }
-  }
-  for (std::int64_t column = 0; column < columns; ++column) {
-    for (std::int64_t row = rows; row < padded_rows; ++row)
-      to[column * padded_rows + row] = 0;
-  }
+  kKernels.transpose(from, from_row, rows, columns, to, padded_rows);
+  if (rows == padded_rows) return;
+  for (std::int64_t column = 0; column < columns; ++column)
+    std::fill(to + column * padded_rows + rows, to + (column + 1) * padded_rows, 0.0f);
 }
 
 }  // namespace antisd

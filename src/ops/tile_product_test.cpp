@@ -20,7 +20,7 @@ std::vector<float> random_numbers(std::size_t count, unsigned seed) {
 // Against three loops in double, with rows longer than what is used and both strides of A; numbers
 // beside C must stay as they are.
 TEST(TileProduct, EqualsThreeLoops) {
-  for (const std::int64_t m : {1, 5, 6, 7, 24}) {
+  for (const std::int64_t m : {1, 5, 6, 7, 8, 15, 24}) {
     for (const std::int64_t n : {1, 16, 31, 48}) {
       for (const std::int64_t k : {1, 13, 32}) {
         for (const bool transposed : {false, true}) {
@@ -50,13 +50,17 @@ TEST(TileProduct, EqualsThreeLoops) {
 }
 
 TEST(TransposeTile, ExchangesRowsAndColumnsAndPadsWithZeros) {
-  const std::int64_t rows = 37, columns = 5, from_row = 7, padded = 48;
-  const auto from = random_numbers(rows * from_row, 4);
-  std::vector<float> to(columns * padded, 9);
-  transpose_tile(from.data(), from_row, rows, columns, to.data(), padded);
-  for (std::int64_t column = 0; column < columns; ++column) {
-    for (std::int64_t row = 0; row < padded; ++row)
-      EXPECT_EQ(to[column * padded + row], row < rows ? from[row * from_row + column] : 0);
+  for (const std::int64_t rows : {1, 8, 16, 37}) {
+    for (const std::int64_t columns : {1, 5, 8, 27}) {
+      const std::int64_t from_row = columns + 2, padded = rows + 11;
+      const auto from = random_numbers(rows * from_row, 4);
+      std::vector<float> to(columns * padded, 9);
+      transpose_tile(from.data(), from_row, rows, columns, to.data(), padded);
+      for (std::int64_t column = 0; column < columns; ++column) {
+        for (std::int64_t row = 0; row < padded; ++row)
+          EXPECT_EQ(to[column * padded + row], row < rows ? from[row * from_row + column] : 0);
+      }
+    }
   }
 }
 

@@ -53,13 +53,13 @@ void AdamW::drop_gradients() {
   }
 }
 
-UpdateReport AdamW::step(double lr) {
+UpdateReport AdamW::step(double lr, double gradient_scale) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> gradients;
   std::vector<std::size_t> owners;  // of the gradients, among the parameters
   for (std::size_t i = 0; i < state_.size(); ++i) {
     const at::Tensor& own = model_.parameters()[i].value.grad();
-    // Of bf16 gradients that were not taken there is one set alone, which needs no sum.
+    // Of 16-bit gradients that were not taken there is one set alone, which needs no sum.
     ANTISD_CHECK(!(sums_[i].defined() && own.defined()));
     const at::Tensor& gradient = sums_[i].defined() ? sums_[i] : own;
     if (!gradient.defined()) continue;
@@ -76,7 +76,7 @@ UpdateReport AdamW::step(double lr) {
     if (!std::isfinite(squares[i]) && report.culprit.empty())
       report.culprit = model_.parameters()[owners[i]].name;
   }
-  report.grad_norm = std::sqrt(sum(processes_, total));
+  report.grad_norm = std::sqrt(sum(processes_, total)) / gradient_scale;
   if (!std::isfinite(report.grad_norm)) return report;
   // The small number is torch.nn.utils.clip_grad_norm_'s.
   report.clip_scale = std::min(1.0, options_.grad_clip / (report.grad_norm + 1e-6));
@@ -87,7 +87,7 @@ UpdateReport AdamW::step(double lr) {
                                               .beta2 = options_.beta2,
                                               .eps = options_.eps,
                                               .weight_decay = options_.weight_decay},
-                                             steps_, report.clip_scale);
+                                             steps_, report.clip_scale / gradient_scale);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const State& state = state_[owners[i]];
     adamw_step({model_.parameters()[owners[i]].value.detach(), state.master, gradients[i],
@@ -96,6 +96,12 @@ UpdateReport AdamW::step(double lr) {
     gradients[i].reset();
   }
   return report;
+}
+
+double gradient_scale(at::ScalarType dtype, std::int64_t mean_tokens) {
+  ANTISD_CHECK_LE(1, mean_tokens);
+  return dtype == at::kHalf ? std::exp2(std::floor(std::log2(static_cast<double>(mean_tokens))))
+                            : 1;
 }
 
 void AdamW::restore(std::int64_t steps) {

@@ -54,7 +54,8 @@ class AdamW {
 
   // Clips and steps, all in one pass over the memory. The gradients are gone afterwards, applied or
   // not. A parameter without a gradient stays as it is. Waits for the device once, for the norm.
-  UpdateReport step(double lr);
+  // `gradient_scale`: how many times too large the gradients are (see gradient_scale below).
+  UpdateReport step(double lr, double gradient_scale = 1);
 
   std::int64_t steps() const { return steps_; }  // applied so far
 
@@ -71,5 +72,11 @@ class AdamW {
   std::vector<at::Tensor> sums_;  // of gradients in fp32; undefined where none was taken
   std::int64_t steps_ = 0;
 };
+
+// What a mean over `mean_tokens` is multiplied by before its backward pass. Gradients in fp16 would
+// end below its smallest numbers if each token's part of the mean were divided by their number at
+// once; with the power of two next to it, activations have the gradients of their own token's loss.
+// 1 for the other precisions.
+double gradient_scale(at::ScalarType dtype, std::int64_t mean_tokens);
 
 }  // namespace antisd

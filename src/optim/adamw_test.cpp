@@ -179,6 +179,32 @@ TEST_F(AdamWTest, MicroBatchesAddUpInFp32) {
   twins.expect_same_weights();
 }
 
+// The scale of fp16's gradients is a power of two, so that taking it out again rounds nothing.
+TEST_F(AdamWTest, TheScaleOfTheGradientsIsTakenOut) {
+  CausalLm plain(tiny_shape(), at::kCPU, at::kFloat), scaled(tiny_shape(), at::kCPU, at::kFloat);
+  set_weights(plain, recorded_, "initial.");
+  set_weights(scaled, recorded_, "initial.");
+  AdamW plain_optimizer(plain, kRecorded, *alone_), scaled_optimizer(scaled, kRecorded, *alone_);
+  for (int step = 0; step < 6; ++step) {
+    const double scale = gradient_scale(at::kHalf, 1000 << step);
+    set_gradients(plain, recorded_, gradient(step));
+    set_gradients(scaled, recorded_, gradient(step), scale);
+    const UpdateReport expected = plain_optimizer.step(1e-3);
+    const UpdateReport report = scaled_optimizer.step(1e-3, scale);
+    EXPECT_EQ(report.grad_norm, expected.grad_norm);
+    EXPECT_EQ(report.clip_scale, expected.clip_scale);
+  }
+  EXPECT_TRUE(same_bits(copy_of(plain, plain_optimizer), copy_of(scaled, scaled_optimizer)));
+}
+
+TEST(GradientScale, IsThePowerOfTwoNextToTheTokensInFp16Alone) {
+  EXPECT_EQ(gradient_scale(at::kHalf, 1), 1);
+  EXPECT_EQ(gradient_scale(at::kHalf, 16'384), 16'384);
+  EXPECT_EQ(gradient_scale(at::kHalf, 16'383), 8'192);
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16})
+    EXPECT_EQ(gradient_scale(dtype, 16'384), 1);
+}
+
 // Steps far below a bf16 weight's last place still add up.
 TEST_F(AdamWTest, SmallStepsAreNotLostInBf16) {
   CausalLm model(tiny_shape(), at::kCPU, at::kBFloat16);

@@ -57,8 +57,13 @@ std::string escape_html(std::string_view text) {
 }
 
 std::string script_json(const Json& value) {
+  return script_json_text(to_json_line(value));
+}
+
+std::string script_json_text(std::string_view json) {
   std::string out;
-  for (const char c : to_json_line(value)) {
+  out.reserve(json.size() + json.size() / 64);
+  for (const char c : json) {
     // These occur inside JSON strings alone, where an escape means the same.
     switch (c) {
       case '<':
@@ -78,16 +83,19 @@ std::string script_json(const Json& value) {
 }
 
 std::string render(const Document& document) {
+  const std::string nonce =
+      document.nonce.empty() ? "" : " nonce=\"" + escape_html(document.nonce) + "\"";
   std::string out =
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>";
   out += escape_html(document.title);
-  out += "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>";
+  out += "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style" + nonce + ">";
   out += kCommonStyle;
   out += document.style;
   out += "</style>\n</head>\n<body>\n";
   out += document.body;
-  if (!document.script.empty()) out += "\n<script>\n" + document.script + "\n</script>";
+  if (!document.script.empty())
+    out += "\n<script" + nonce + ">\n" + document.script + "\n</script>";
   out += "\n</body>\n</html>\n";
   return out;
 }

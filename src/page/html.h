@@ -19,12 +19,15 @@ std::string escape_html(std::string_view text);
 
 // JSON that may stand inside <script>: it can neither end the element nor open a comment.
 std::string script_json(const Json& value);
+// The same of JSON text that is there already.
+std::string script_json_text(std::string_view json);
 
 struct Document {
   std::string title;        // plain text
   std::string style = {};   // CSS after the common one
   std::string body = {};    // HTML
   std::string script = {};  // runs after the body is there
+  std::string nonce = {};   // of style and script, for a Content-Security-Policy header
 };
 
 // One page that loads nothing. Light and dark follow the reader's system, print is light, and a

@@ -17,6 +17,13 @@ TEST(Html, DataCannotEndItsScript) {
   EXPECT_EQ(text.find('<'), std::string::npos);
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_EQ(Json::parse(text), value);
+  EXPECT_EQ(script_json_text(to_json_line(value)), text);
+}
+
+TEST(Html, ANonceForStyleAndScript) {
+  const std::string page = render({.title = "t", .script = "let a;", .nonce = "x\"y"});
+  EXPECT_NE(page.find("<style nonce=\"x&quot;y\">"), std::string::npos);
+  EXPECT_NE(page.find("<script nonce=\"x&quot;y\">"), std::string::npos);
 }
 
 TEST(Html, APageLoadsNothing) {

@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "core/thread_pool.h"
+#include "reward/code_extract.h"
 #include "reward/code_grader.h"
 #include "reward/command_reward.h"
 #include "reward/countdown_grader.h"
@@ -11,8 +12,9 @@ namespace antisd {
 namespace {
 
 Score score_of(const Grade& grade) {
-  if (grade.verdict == Verdict::kUndecided) return {std::nullopt, grade.reason};
-  return {grade.verdict == Verdict::kCorrect ? 1.0 : 0.0, grade.reason};
+  std::optional<double> reward;
+  if (grade.verdict != Verdict::kUndecided) reward = grade.verdict == Verdict::kCorrect ? 1.0 : 0.0;
+  return {.reward = reward, .reason = grade.reason, .extracted = grade.extracted};
 }
 
 class MathReward : public Grader {
@@ -35,9 +37,11 @@ class CodeReward : public Grader {
 
   Score score(const GradeRequest& request) override {
     const CodeGrade grade = grader_.grade(request.response, request.tests);
-    if (!grade.correct) return {std::nullopt, grade.reason};
+    std::string program = extract_python(request.response).value_or("");
+    if (!grade.correct) return {.reason = grade.reason, .extracted = std::move(program)};
     const double share = grade.total == 0 ? 0.0 : static_cast<double>(grade.passed) / grade.total;
-    return {*grade.correct ? 1.0 : share, grade.reason, grade.passed, grade.total};
+    return {*grade.correct ? 1.0 : share, grade.reason, grade.passed, grade.total,
+            std::move(program)};
   }
 
  private:
@@ -53,7 +57,9 @@ class ProgramReward : public Grader {
         {"problem", request.problem}, {"answer", request.answer}, {"response", request.response}};
     if (!request.tests.is_null()) row["tests"] = request.tests;
     CommandScore score = reward_.score(row);
-    return {score.reward, std::move(score.reason)};
+    // A program of the user's own says nothing of what it found: the whole response is its answer.
+    return {
+        .reward = score.reward, .reason = std::move(score.reason), .extracted = request.response};
   }
 
  private:

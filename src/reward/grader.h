@@ -25,6 +25,7 @@ struct Score {
   std::optional<double> reward;  // correct means exactly 1
   std::string reason;            // why there is none, or what is wrong
   int passed = 0, total = 0;     // tests, where the kind counts them
+  std::string extracted = {};    // the answer that was graded; empty where the response has none
 };
 
 class Grader {

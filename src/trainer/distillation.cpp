@@ -51,8 +51,8 @@ Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_
       std::copy(loss.gradient.begin(), loss.gradient.end(),
                 gradient.mutable_data_ptr<double>() + i * top_k);
     }
-    gradient =
-        (gradient / static_cast<double>(options.mean_tokens)).to(student.device(), at::kFloat);
+    gradient = (gradient / (static_cast<double>(options.mean_tokens) / options.gradient_scale))
+                   .to(student.device(), at::kFloat);
     // By the logits: what a log-softmax makes of it, divided by the temperature.
     at::Tensor logits = student.exp().mul_(-gradient.sum(1, /*keepdim=*/true));
     logits.scatter_add_(1, ids, gradient).div_(options.temperature);

@@ -19,6 +19,7 @@ struct DistillationOptions {
   std::int64_t top_k = 100;      // of the student; the rest is one bucket
   double alpha = 0.5;            // see algo/sdpo.h
   std::int64_t mean_tokens = 1;  // that the mean is over
+  double gradient_scale = 1;     // both gradients are multiplied by it
   std::int64_t block_tokens = 256;
 };
 

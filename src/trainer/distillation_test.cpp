@@ -13,13 +13,18 @@ TEST(Distil, IsTheDivergenceOnTheLikeliestTokensAndARest) {
   const double alpha = 0.3, temperature = 0.8;
   const at::Tensor student = at::randn({n, width}), teacher = at::randn({n, width}),
                    head = at::randn({rows, width}), teacher_head = at::randn({rows, width});
-  const Distillation ours = distil(student, head, teacher, teacher_head,
-                                   {.temperature = temperature,
-                                    .vocabulary = vocabulary,
-                                    .top_k = k,
-                                    .alpha = alpha,
-                                    .mean_tokens = 20,
-                                    .block_tokens = 3});
+  DistillationOptions options{.temperature = temperature,
+                              .vocabulary = vocabulary,
+                              .top_k = k,
+                              .alpha = alpha,
+                              .mean_tokens = 20,
+                              .block_tokens = 3};
+  const Distillation ours = distil(student, head, teacher, teacher_head, options);
+  options.gradient_scale = 16;
+  const Distillation scaled = distil(student, head, teacher, teacher_head, options);
+  EXPECT_EQ(scaled.loss, ours.loss);
+  EXPECT_TRUE(scaled.hidden_gradient.equal(ours.hidden_gradient * 16));
+  EXPECT_TRUE(scaled.head_gradient.equal(ours.head_gradient * 16));
 
   at::Tensor x = student.to(at::kDouble).requires_grad_(true);
   at::Tensor w = head.to(at::kDouble).requires_grad_(true);

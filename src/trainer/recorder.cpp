@@ -53,7 +53,7 @@ Recorder::Recorder(const RecordConfig& config, Console& console)
       directory_(made(config.dir)),
       log_(directory_ / "log.txt") {}
 
-void Recorder::log(std::string_view text) {
+void Recorder::note(std::string_view text) {
   try {
     log_.append(fmt::format("{} {}\n", time_text(), text));
   } catch (const RunError&) {
@@ -63,12 +63,12 @@ void Recorder::log(std::string_view text) {
 
 void Recorder::info(std::string_view text) {
   console_.info(text);
-  log(text);
+  note(text);
 }
 
 void Recorder::warn(std::string_view text) {
   console_.warn(text);
-  log(fmt::format("warning: {}", text));
+  note(fmt::format("warning: {}", text));
 }
 
 void Recorder::attempt(const std::string& what, const std::function<void()>& write) {
@@ -86,7 +86,7 @@ void Recorder::open(const RunConfig& config, const RunInfo& info, std::int64_t s
           {"device", info.device},
           {"dtype", info.dtype},
           {"seed", config.train.seed},
-          {"method", config.method.name},
+          {"method", info.method},
           {"started", time_text()},
           {"first_step", step},
           {"ended", nullptr},
@@ -116,10 +116,10 @@ void Recorder::metrics(std::int64_t step, const MetricSet& metrics) {
 
 void Recorder::rollouts(const StepRecord& record) {
   const Rollout& sample = record.batch[0];
-  log(fmt::format("step {} problem {} reward {}{}: {}", record.step, record.prompts.prompts[0].id,
-                  sample.grade.reward ? fmt::format("{}", *sample.grade.reward) : "none",
-                  sample.truncated() ? ", truncated" : "",
-                  to_json_line(Json(sample.text.substr(0, kSampleBytes)))));  // one line
+  note(fmt::format("step {} problem {} reward {}{}: {}", record.step, record.prompts.prompts[0].id,
+                   sample.grade.reward ? fmt::format("{}", *sample.grade.reward) : "none",
+                   sample.truncated() ? ", truncated" : "",
+                   to_json_line(Json(sample.text.substr(0, kSampleBytes)))));  // one line
   if (config_.rollouts_every == 0 || record.step % config_.rollouts_every != 0) return;
   attempt(fmt::format("the rollouts of step {}", record.step), [&] {
     AtomicFile file(made(directory_ / "rollouts") / (step_name(record.step) + ".jsonl"));
@@ -131,11 +131,15 @@ void Recorder::rollouts(const StepRecord& record) {
 
 fs::path Recorder::failure(const StepRecord& record, std::size_t rollout,
                            const std::string& reason) {
-  const fs::path path = directory_ / "failed" / (step_name(record.step) + ".jsonl");
-  attempt("the response that stopped the step", [&] {
+  Json row = rollout_row(record, rollout);
+  row["failure"] = reason;
+  return failure(record.step, row);
+}
+
+fs::path Recorder::failure(std::int64_t step, const Json& row) {
+  const fs::path path = directory_ / "failed" / (step_name(step) + ".jsonl");
+  attempt("what stopped the step", [&] {
     made(path.parent_path());
-    Json row = rollout_row(record, rollout);
-    row["failure"] = reason;
     write_file_atomically(path, to_json_line(row) + "\n");
   });
   return path;
@@ -151,7 +155,7 @@ void Recorder::finish(const std::string& reason, std::int64_t step) {
   run_["last_step"] = step;
   run_["exit_reason"] = reason;
   attempt("run.json", [&] { write_run_json(); });
-  log(reason);
+  note(reason);
 }
 
 }  // namespace antisd

@@ -28,7 +28,7 @@ namespace antisd {
 
 // What run.json says of the program and the machine.
 struct RunInfo {
-  std::string version, revision, command_line, device, dtype;
+  std::string version, revision, command_line, device, dtype, method;
 };
 
 class Recorder {
@@ -39,6 +39,8 @@ class Recorder {
   // To the console and to log.txt.
   void info(std::string_view text);
   void warn(std::string_view text);
+  // To log.txt alone.
+  void note(std::string_view text);
 
   // Begins or, with step > 0, goes on: rows of steps after `step` are cut off.
   void open(const RunConfig& config, const RunInfo& info, std::int64_t step);
@@ -49,6 +51,8 @@ class Recorder {
   // One rollout into failed/, for a step that was stopped. Returns the file.
   std::filesystem::path failure(const StepRecord& record, std::size_t rollout,
                                 const std::string& reason);
+  // The same for any row.
+  std::filesystem::path failure(std::int64_t step, const Json& row);
   // run.json, with the exit reason: "finished", "stopped by a signal", or an error's message.
   void finish(const std::string& reason, std::int64_t step);
 
@@ -56,7 +60,6 @@ class Recorder {
 
  private:
   void attempt(const std::string& what, const std::function<void()>& write);
-  void log(std::string_view text);
   void write_run_json();
 
   RecordConfig config_;

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "model/weights.h"
+#include "trainer/saved_state.h"
 
 namespace antisd {
 namespace {
@@ -26,17 +27,6 @@ GatePosition position_from(const std::string& name) {
   }
   throw InputError(fmt::format("the gate's saved position is '{}'", name),
                    {.remedy = "resume from another checkpoint"});
-}
-
-// What the JSON library throws for a missing or unfit value, as an error of ours.
-template <typename Read>
-auto read_saved(Read&& read) {
-  try {
-    return read();
-  } catch (const nlohmann::json::exception& error) {
-    throw InputError(fmt::format("the saved state is not one of ours ({})", error.what()),
-                     {.where = "state.json", .remedy = "resume from another checkpoint"});
-  }
 }
 
 // Weights and optimizer, and what resuming and starting from another run have in common.
@@ -104,19 +94,14 @@ CheckpointParts parts_of(const TrainState& state, fs::path origin) {
 }
 
 Json to_json(const TrainState& state) {
-  Json json = {{"step", state.step},
-               {"steps_before", state.steps_before},
-               {"skipped", state.skipped},
-               {"prompts", state.prompts.state()},
-               {"gate", to_json(state.gate.state())},
-               {"warmup_u", to_json(state.warmup_u)},
-               {"reference", state.reference},
-               {"best", nullptr}};
-  if (state.best) {
-    json["best"] = {
-        {"metric", state.best->metric}, {"value", state.best->value}, {"step", state.best->step}};
-  }
-  return json;
+  return {{"step", state.step},
+          {"steps_before", state.steps_before},
+          {"skipped", state.skipped},
+          {"prompts", state.prompts.state()},
+          {"gate", to_json(state.gate.state())},
+          {"warmup_u", to_json(state.warmup_u)},
+          {"reference", state.reference},
+          {"best", to_json(state.best)}};
 }
 
 void resume(TrainState& state, const fs::path& checkpoint) {
@@ -137,13 +122,7 @@ void resume(TrainState& state, const fs::path& checkpoint) {
     state.skipped = saved.at("skipped").get<std::int64_t>();
     state.gate.restore(gate_state_from(saved.at("gate")));
     state.warmup_u = moments_from(saved.at("warmup_u"));
-    const Json& best = saved.at("best");
-    state.best.reset();
-    if (!best.is_null()) {
-      state.best = {.metric = best.at("metric").get<std::string>(),
-                    .value = best.at("value").get<double>(),
-                    .step = best.at("step").get<std::int64_t>()};
-    }
+    state.best = best_checkpoint_from(saved.at("best"));
   });
 }
 

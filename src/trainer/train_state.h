@@ -18,16 +18,10 @@
 #include "data/prompt_stream.h"
 #include "io/json.h"
 #include "optim/adamw.h"
+#include "trainer/checkpoint_keeper.h"
 #include "trainer/slow_teacher.h"
 
 namespace antisd {
-
-// The checkpoint that checkpoint.keep_best never prunes.
-struct BestCheckpoint {
-  std::string metric;
-  double value = 0;
-  std::int64_t step = 0;
-};
 
 struct TrainState {
   TrainState(CausalLm policy, PromptStream stream, const GateRules& gate_rules,

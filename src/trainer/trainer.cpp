@@ -43,7 +43,8 @@ Trainer::Trainer(TrainerParts parts)
                 .gradient_checkpointing = config_.model.gradient_checkpointing,
                 .temperature = config_.rollout.temperature},
                parts_.processes),
-      peak_flops_(peak_flops(state_.model.device())) {
+      peak_flops_(peak_flops(state_.model.device())),
+      keeper_(config_.checkpoint, parts_.recorder, state_.step) {
   ANTISD_CHECK(config_.loss.kl_coef == 0 || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
 }
@@ -52,23 +53,21 @@ bool Trainer::run(const std::function<bool()>& stop) {
   ProgressBar bar(
       parts_.console,
       {.label = "train", .unit = "step", .total = config_.train.steps, .done = state_.step});
-  saved_step_ = state_.step;
-  const std::int64_t every = config_.checkpoint.every;
   while (state_.step < config_.train.steps && !stop()) {
     step();
     bar.update(state_.step, {{"reward", last_metrics_.find("critic/rewards/mean").value_or(NAN)},
                              {"tokens", last_metrics_.find("response_length/mean").value_or(NAN)},
                              {"lambda", last_metrics_.find("antisd/lambda").value_or(0)}});
-    if (every > 0 && state_.step % every == 0) save(last_metrics_);
+    if (keeper_.due(state_.step)) save();
   }
-  if (saved_step_ != state_.step) save(last_metrics_);
+  if (!keeper_.saved(state_.step)) save();
   bar.finish();
   return state_.step >= config_.train.steps;
 }
 
 void Trainer::step() {
   Stopwatch clock, whole;
-  StepTimes times{.save = std::exchange(last_save_s_, 0)};
+  StepTimes times{.save = keeper_.take_seconds()};
   const PromptBatch prompts = next_prompts();  // x
   RolloutBatch batch = sample(prompts);        // y; groups are graded while others decode
   times.generate = clock.lap();
@@ -246,37 +245,10 @@ void Trainer::record_step(const StepRecord& record) {
   parts_.recorder.rollouts(record);
 }
 
-void Trainer::note_best(const MetricSet& metrics) {
-  const std::string& metric = config_.checkpoint.keep_best;
-  if (metric.empty()) return;
-  const std::optional<double> value = metrics.find(metric);
-  if (!value) {
-    if (!std::exchange(warned_of_best_, true))
-      parts_.recorder.warn(fmt::format("checkpoint.keep_best: there is no metric '{}'", metric));
-    return;
-  }
-  const bool better = !state_.best || state_.best->metric != metric || *value > state_.best->value;
-  if (better && std::isfinite(*value)) state_.best = {metric, *value, state_.step};
-}
-
-void Trainer::save(const MetricSet& metrics) {
-  Stopwatch clock;
-  saved_step_ = state_.step;
-  const std::optional<BestCheckpoint> best_before = state_.best;
-  note_best(metrics);
-  const std::filesystem::path folder = parts_.recorder.directory() / "checkpoints";
-  try {
+void Trainer::save() {
+  keeper_.save(state_.step, last_metrics_, state_.best, [&](const std::filesystem::path& folder) {
     save_checkpoint(folder, state_.step, parts_of(state_, parts_.origin), to_json(state_));
-    Retention retention{.keep = config_.checkpoint.keep, .best_step = {}};
-    if (state_.best) retention.best_step = state_.best->step;
-    prune_checkpoints(folder, retention);
-  } catch (const RunError& error) {
-    state_.best = best_before;
-    parts_.recorder.warn(
-        fmt::format("STEP {} WAS NOT SAVED: {}. The run goes on; checkpoints from before are whole",
-                    state_.step, error.message()));
-  }
-  last_save_s_ = clock.lap();
+  });
 }
 
 }  // namespace antisd

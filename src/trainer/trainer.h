@@ -70,8 +70,7 @@ class Trainer {
   UpdateResult update_policy(const StepRecord& record, const ScoresBefore& before);
   void warn_of_failed_grades(const RolloutBatch& batch);
   void record_step(const StepRecord& record);
-  void note_best(const MetricSet& metrics);
-  void save(const MetricSet& metrics);
+  void save();
 
   TrainerParts parts_;
   const RunConfig& config_;
@@ -84,9 +83,7 @@ class Trainer {
   Updater updater_;
   std::optional<double> peak_flops_;  // of the device, where it is known
   MetricSet last_metrics_;
-  double last_save_s_ = 0;
-  std::int64_t saved_step_ = -1;  // the last one that was tried
-  bool warned_of_best_ = false;
+  CheckpointKeeper keeper_;
 };
 
 }  // namespace antisd

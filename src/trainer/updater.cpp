@@ -109,8 +109,9 @@ Moments moments_at(std::span<const double> n) {
 }  // namespace
 
 NotFiniteError::NotFiniteError(const std::string& what, std::size_t rollout, TokenScores student)
-    : RunError(what, {.remedy = "the weights were not touched; lower optim.lr or look at the "
-                                "response that was written down"}),
+    : RunError(what, {.remedy = "the weights were not touched; lower optim.lr, compute in bf16 if "
+                                "model.dtype is fp16, or look at the response that was written "
+                                "down"}),
       rollout(rollout),
       student(std::move(student)) {}
 
@@ -130,7 +131,7 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
       const auto mean_tokens = static_cast<std::int64_t>(sum(processes_, own_tokens));
       if (mean_tokens == 0) continue;
       add_gradients(model, optimizer, input, mini_batch, mean_tokens, result);
-      const UpdateReport report = optimizer.step(lr);
+      const UpdateReport report = optimizer.step(lr, gradient_scale(model.dtype(), mean_tokens));
       if (!report.applied)
         find_culprit(model, optimizer, input, mini_batch, mean_tokens, report.culprit);
       result.grad_norm += report.grad_norm;
@@ -174,6 +175,7 @@ void Updater::pass(CausalLm& model, const UpdateInput& input, std::span<const st
   const at::Tensor logp = scores.logp.detach().to(at::kCPU);
   const at::Tensor entropy = scores.entropy.detach().to(at::kCPU);
 
+  const double scale = gradient_scale(model.dtype(), mean_tokens);
   at::Tensor gradient = at::empty_like(logp);
   std::size_t begin = 0;
   for (const std::size_t r : rollouts) {
@@ -190,8 +192,9 @@ void Updater::pass(CausalLm& model, const UpdateInput& input, std::span<const st
                                             mean_tokens);
     if (!all_finite(losses.loss) || !all_finite(losses.gradient))
       throw NotFiniteError("the loss is not finite", r, std::move(student));
-    std::copy(losses.gradient.begin(), losses.gradient.end(),
-              gradient.mutable_data_ptr<float>() + begin);
+    std::transform(losses.gradient.begin(), losses.gradient.end(),
+                   gradient.mutable_data_ptr<float>() + begin,
+                   [&](double g) { return static_cast<float>(g * scale); });
     begin += count;
     result.totals.add(losses, student.entropy);
     add_first_sight(input, r, std::move(student), losses.advantages.advantage, result);
@@ -214,6 +217,7 @@ void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
     const at::NoGradGuard no_grad;
     teacher_hidden = teacher.hidden_states(shown.batch).index_select(0, shown.rows);
   }
+  const double scale = gradient_scale(model.dtype(), mean_tokens);
   const double kl_coef = input.shaping.method.loss.kl_coef;
   TokenScoreTensors scores;
   {
@@ -228,7 +232,8 @@ void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
                                          .vocabulary = model.shape().vocabulary,
                                          .top_k = input.shaping.method.sdpo.top_k,
                                          .alpha = input.shaping.method.sdpo.alpha,
-                                         .mean_tokens = mean_tokens});
+                                         .mean_tokens = mean_tokens,
+                                         .gradient_scale = scale});
   at::Tensor kl_gradient = at::zeros_like(logp);  // by the log-probability of each token
   std::size_t begin = 0;
   for (const std::size_t r : rollouts) {
@@ -250,7 +255,7 @@ void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
     add_first_sight(input, r, std::move(student), {}, result);
   }
   if (kl_coef > 0) {
-    kl_gradient.div_(static_cast<double>(mean_tokens));
+    kl_gradient.mul_(scale / static_cast<double>(mean_tokens));
     torch::autograd::backward({hidden, scores.logp},
                               {distilled.hidden_gradient, kl_gradient.to(model.device())});
   } else {
@@ -280,8 +285,10 @@ void Updater::find_culprit(CausalLm& model, AdamW& optimizer, const UpdateInput&
     optimizer.drop_gradients();
     if (!finite) throw NotFiniteError(what, r, alone.student[r]);
   }
-  throw RunError(what + ", though that of each response alone is",
-                 {.remedy = "the weights were not touched; lower optim.lr or loss.kl_coef"});
+  throw RunError(
+      what + ", though that of each response alone is",
+      {.remedy = "the weights were not touched; lower optim.lr or loss.kl_coef, or compute in "
+                 "bf16 if model.dtype is fp16"});
 }
 
 void sum_over(Communicator& processes, Moments& moments) {

@@ -29,8 +29,9 @@ __device__ __forceinline__ void load_values(const T* p, float (&values)[N]) {
   }
 }
 
-// A thread takes N elements at once: a pack of bf16 and two of each fp32 array, all loaded before
-// the first is used. 28 bytes of traffic an element with bf16 weights and gradients.
+// A thread takes N elements at once: a pack of 16-bit elements and two of each fp32 array, all
+// loaded before the first is used. 28 bytes of traffic an element with 16-bit weights and
+// gradients.
 template <int N, typename Weight, typename Gradient>
 __global__ void __launch_bounds__(kThreads)
     adamw_kernel(Weight* weight, float* master, const Gradient* gradient, float* first,
@@ -76,13 +77,12 @@ void launch_adamw(ElementType weight_type, void* weight, float* master, ElementT
                   const void* gradient, float* first, float* second, std::int64_t count,
                   const AdamWFactors& factors, cudaStream_t stream) {
   if (count == 0) return;
-  const bool small_weight = weight_type == ElementType::kBFloat16;
-  const bool small_gradient = gradient_type == ElementType::kBFloat16;
-  const auto start =
-      small_weight
-          ? (small_gradient ? run<__nv_bfloat16, __nv_bfloat16> : run<__nv_bfloat16, float>)
-          : (small_gradient ? run<float, __nv_bfloat16> : run<float, float>);
-  start(weight, master, gradient, first, second, count, factors, stream);
+  with_element(weight_type, [&](auto weight_element) {
+    with_element(gradient_type, [&](auto gradient_element) {
+      run<decltype(weight_element), decltype(gradient_element)>(weight, master, gradient, first,
+                                                                second, count, factors, stream);
+    });
+  });
   check_launch("adamw");
 }
 

@@ -295,7 +295,7 @@ void backward(const AttentionInputShape& shape, const HeadGradient& dq, const He
 }  // namespace
 
 bool fused_attention_inputs_fit(ElementType type, int head_dim) {
-  const int pack = type == ElementType::kBFloat16 ? 8 : 4, lanes = head_dim / pack;
+  const int pack = type == ElementType::kFloat32 ? 4 : 8, lanes = head_dim / pack;
   return head_dim % pack == 0 && (lanes == 8 || lanes == 16 || lanes == 32);
 }
 
@@ -305,19 +305,14 @@ void launch_attention_inputs(ElementType type, const AttentionInputShape& shape,
                              void* q, void* k, void* v, const std::int64_t* rows,
                              cudaStream_t stream) {
   if (shape.tokens == 0) return;
-  const auto run = [&](auto element) {
+  with_element(type, [&](auto element) {
     using T = decltype(element);
     run_forward(
         ForwardArguments<T>{shape, as<T>(qkv), as<T>(q_norm), as<T>(k_norm),
                             static_cast<float>(eps), cosine, sine, positions, static_cast<T*>(q),
                             static_cast<T*>(k), static_cast<T*>(v), rows},
         stream);
-  };
-  if (type == ElementType::kBFloat16) {
-    run(__nv_bfloat16());
-  } else {
-    run(float());
-  }
+  });
   check_launch("attention_inputs");
 }
 
@@ -329,10 +324,10 @@ void launch_attention_inputs_backward(ElementType type, const AttentionInputShap
                                       float* dq_norm, float* dk_norm, float* workspace,
                                       cudaStream_t stream) {
   if (shape.tokens == 0) return;
-  (type == ElementType::kBFloat16 ? backward<__nv_bfloat16>
-                                  : backward<float>)(shape, dq, dk, dv, qkv, q_norm, k_norm, eps,
-                                                     cosine, sine, positions, dqkv, dq_norm,
-                                                     dk_norm, workspace, stream);
+  with_element(type, [&](auto element) {
+    backward<decltype(element)>(shape, dq, dk, dv, qkv, q_norm, k_norm, eps, cosine, sine,
+                                positions, dqkv, dq_norm, dk_norm, workspace, stream);
+  });
   check_launch("attention_inputs_backward");
 }
 

@@ -11,41 +11,50 @@
 //
 // A lane (group g = lane / 4, t = lane % 4) reads 16 bytes at a time. Which dims meet in one tensor
 // operation does not matter as long as both operands agree, so packs go in as they lie in memory.
-#include <cuda_bf16.h>
+#include <type_traits>
 
 #include "ops/kernels/decode_attention.h"
 #include "ops/kernels/decode_attention_plain.h"
 #include "ops/kernels/launch.h"
+#include "ops/kernels/pack.cuh"
 #include "ops/kernels/reduce.cuh"
 
 namespace antisd {
 namespace {
-
-using bf16 = __nv_bfloat16;
 
 constexpr int kWarps = 4, kThreads = kWarps * kWarp;
 constexpr int kTile = 16;        // keys of a tensor operation
 constexpr int kColumns = 8;      // query heads of a tensor operation
 constexpr int kSlots = 132 * 3;  // blocks resident at a time on an H200
 
+template <typename T>
 struct Arguments {
   DecodeAttentionShape shape;
-  const bf16 *q, *keys, *values;
+  const T *q, *keys, *values;
   const std::int32_t *pages, *lengths;
   float scale_log2;  // scores go through exp2
-  bf16* out;
+  T* out;
   float* partials;  // two for each block: head_dim sums, maximum and sum of weights a query head
   std::int32_t* counters;
 };
 
-// d += a b: m16 n8 k16.
+// d += a b: m16 n8 k16, a and b pairs of T.
+template <typename T>
 __device__ __forceinline__ void multiply_add(float (&d)[4], unsigned a0, unsigned a1, unsigned a2,
                                              unsigned a3, unsigned b0, unsigned b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  if constexpr (std::is_same_v<T, __half>) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  } else {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  }
 }
 
 __device__ __forceinline__ unsigned transpose_8x8(unsigned x) {
@@ -55,7 +64,7 @@ __device__ __forceinline__ unsigned transpose_8x8(unsigned x) {
 }
 
 // Read once, so not kept in the first-level cache.
-__device__ __forceinline__ uint4 load_once(const bf16* p) {
+__device__ __forceinline__ uint4 load_once(const void* p) {
   uint4 r;
   asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
                : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
@@ -69,9 +78,10 @@ __device__ __forceinline__ float exp2_fast(float x) {
   return y;
 }
 
-__device__ __forceinline__ unsigned pack_two(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const unsigned*>(&pair);
+template <typename T>
+__device__ __forceinline__ void store_rounded(T* p, float x) {
+  const float value[1] = {x};
+  store_pack(p, make_pack<T>(value));
 }
 
 template <int I>
@@ -123,7 +133,8 @@ __device__ __forceinline__ int tiles_of(int length, int window) {
 }
 
 // Fills `ends`; `scratch` has a word for each warp.
-__device__ Line make_line(const Arguments& a, int units, int* ends, int* scratch) {
+template <typename T>
+__device__ Line make_line(const Arguments<T>& a, int units, int* ends, int* scratch) {
   const int n = a.shape.sequences, per_thread = (n + kThreads - 1) / kThreads;
   const int begin = threadIdx.x * per_thread, end = min(n, begin + per_thread);
   int tiles = 0;
@@ -166,10 +177,10 @@ struct Span {
   int first_seen;  // keys before it lie outside the window
 };
 
-template <int D>
+template <int D, typename T>
 class Tiles {
  public:
-  __device__ Tiles(const Arguments& a, const Span& span, int kv_head)
+  __device__ Tiles(const Arguments<T>& a, const Span& span, int kv_head)
       : a_(a),
         span_(span),
         head_(kv_head * D),
@@ -221,8 +232,10 @@ class Tiles {
   __device__ void scores(const uint4 (&q)[D / 32], int tile, float (&s)[4]) const {
 #pragma unroll
     for (int j = 0; j < D / 32; ++j) {
-      multiply_add(s, keys_[0][j].x, keys_[1][j].x, keys_[0][j].y, keys_[1][j].y, q[j].x, q[j].y);
-      multiply_add(s, keys_[0][j].z, keys_[1][j].z, keys_[0][j].w, keys_[1][j].w, q[j].z, q[j].w);
+      multiply_add<T>(s, keys_[0][j].x, keys_[1][j].x, keys_[0][j].y, keys_[1][j].y, q[j].x,
+                      q[j].y);
+      multiply_add<T>(s, keys_[0][j].z, keys_[1][j].z, keys_[0][j].w, keys_[1][j].w, q[j].z,
+                      q[j].w);
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -245,19 +258,19 @@ class Tiles {
           I % 2 == 1 ? 0x7632 : 0x5410;  // upper or lower halves of two words
       constexpr int kLow = I / 2, kHigh = D == 128 ? I / 2 : I / 2 + 2;
       constexpr int kHighPack = D == 128 ? 1 : 0;
-      multiply_add(out[I],
-                   __byte_perm(word_of<kLow>(values_[0][0]), word_of<kLow>(values_[1][0]), kPick),
-                   __byte_perm(word_of<kHigh>(values_[0][kHighPack]),
-                               word_of<kHigh>(values_[1][kHighPack]), kPick),
-                   __byte_perm(word_of<kLow>(values_[2][0]), word_of<kLow>(values_[3][0]), kPick),
-                   __byte_perm(word_of<kHigh>(values_[2][kHighPack]),
-                               word_of<kHigh>(values_[3][kHighPack]), kPick),
-                   p0, p1);
+      multiply_add<T>(
+          out[I], __byte_perm(word_of<kLow>(values_[0][0]), word_of<kLow>(values_[1][0]), kPick),
+          __byte_perm(word_of<kHigh>(values_[0][kHighPack]), word_of<kHigh>(values_[1][kHighPack]),
+                      kPick),
+          __byte_perm(word_of<kLow>(values_[2][0]), word_of<kLow>(values_[3][0]), kPick),
+          __byte_perm(word_of<kHigh>(values_[2][kHighPack]), word_of<kHigh>(values_[3][kHighPack]),
+                      kPick),
+          p0, p1);
       add_value_steps<I + 1>(p0, p1, out);
     }
   }
 
-  const Arguments& a_;
+  const Arguments<T>& a_;
   const Span& span_;
   int head_, stride_, group_, t_;
   uint4 keys_[2][D / 32], values_[4][D / 64];
@@ -279,8 +292,8 @@ __device__ __forceinline__ float over_groups_sum(float x) {
 
 // Online softmax over the warp's tiles. The next tile's keys are on their way while this one's
 // weights are computed, its values while this one's are summed.
-template <int D>
-__device__ void run_tiles(Tiles<D>& tiles, const uint4 (&q)[D / 32], WarpState<D>& state) {
+template <int D, typename T>
+__device__ void run_tiles(Tiles<D, T>& tiles, const uint4 (&q)[D / 32], WarpState<D>& state) {
   const int count = tiles.count();
   int tile = threadIdx.x / kWarp;
   std::int64_t next_base = 0;
@@ -305,8 +318,8 @@ __device__ void run_tiles(Tiles<D>& tiles, const uint4 (&q)[D / 32], WarpState<D
       s[2 + c] = exp2_fast(s[2 + c] - maximum);
       state.sum[c] = state.sum[c] * shrink[c] + s[c] + s[2 + c];
     }
-    const unsigned p0 = transpose_8x8(pack_two(s[0], s[1]));
-    const unsigned p1 = transpose_8x8(pack_two(s[2], s[3]));
+    const unsigned p0 = transpose_8x8(round_two<T>(s[0], s[1]));
+    const unsigned p1 = transpose_8x8(round_two<T>(s[2], s[3]));
 #pragma unroll
     for (int i = 0; i < D / 16; ++i) {
       state.out[i][0] *= shrink[0];
@@ -359,8 +372,8 @@ constexpr int kPartial = D + 2;
 
 // Sums the warps' results of each head; threads take dims. A whole sequence goes to `out`, a chunk
 // of one to `partials`.
-template <int D>
-__device__ void finish_item(const Arguments& a, const Shared<D>& shared, int sequence, int head,
+template <int D, typename T>
+__device__ void finish_item(const Arguments<T>& a, const Shared<D>& shared, int sequence, int head,
                             int heads, bool whole, float* partial) {
   for (int i = threadIdx.x; i < heads * D; i += kThreads) {
     const int column = i / D, dim = i % D;
@@ -375,8 +388,8 @@ __device__ void finish_item(const Arguments& a, const Shared<D>& shared, int seq
       out += weight * shared.out[w][column][dim];
     }
     if (whole) {
-      a.out[(std::int64_t{sequence} * a.shape.heads + head + column) * D + dim] =
-          __float2bfloat16_rn(out / sum);
+      store_rounded(a.out + (std::int64_t{sequence} * a.shape.heads + head + column) * D + dim,
+                    out / sum);
       continue;
     }
     float* row = partial + column * kPartial<D>;
@@ -390,14 +403,14 @@ __device__ void finish_item(const Arguments& a, const Shared<D>& shared, int seq
 
 // The partial results of one sequence and unit: of the first block in its second place, of all
 // others in their first.
-template <int D>
-__device__ float* partial_of(const Arguments& a, int block, bool first) {
+template <int D, typename T>
+__device__ float* partial_of(const Arguments<T>& a, int block, bool first) {
   return a.partials + (block * 2 + (first ? 1 : 0)) * kColumns * kPartial<D>;
 }
 
 // The last block to finish puts all parts together, in their order.
-template <int D>
-__device__ void merge_parts(const Arguments& a, int first_block, int last_block, int sequence,
+template <int D, typename T>
+__device__ void merge_parts(const Arguments<T>& a, int first_block, int last_block, int sequence,
                             int head, int heads) {
   for (int i = threadIdx.x; i < heads * D; i += kThreads) {
     const int column = i / D, dim = i % D;
@@ -413,13 +426,13 @@ __device__ void merge_parts(const Arguments& a, int first_block, int last_block,
       sum += weight * __ldcg(row + D + 1);
       out += weight * __ldcg(row + dim);
     }
-    a.out[(std::int64_t{sequence} * a.shape.heads + head + column) * D + dim] =
-        __float2bfloat16_rn(out / sum);
+    store_rounded(a.out + (std::int64_t{sequence} * a.shape.heads + head + column) * D + dim,
+                  out / sum);
   }
 }
 
-template <int D>
-__global__ void __launch_bounds__(kThreads, 3) decode_attention_kernel(Arguments a) {
+template <int D, typename T>
+__global__ void __launch_bounds__(kThreads, 3) decode_attention_kernel(Arguments<T> a) {
   __shared__ Shared<D> shared;
   extern __shared__ int ends[];
   const int ratio = a.shape.heads / a.shape.kv_heads;    // query heads of a key head
@@ -457,9 +470,9 @@ __global__ void __launch_bounds__(kThreads, 3) decode_attention_kernel(Arguments
                        8 * (threadIdx.x % 4))
                  : make_uint4(0, 0, 0, 0);
     }
-    Tiles<D> tiles(a, span, kv_head);
+    Tiles<D, T> tiles(a, span, kv_head);
     WarpState<D> state;
-    run_tiles<D>(tiles, q, state);
+    run_tiles(tiles, q, state);
     store_state(state, shared);
     __syncthreads();
     const bool whole = last_tile - first_tile == tiles_here;
@@ -484,12 +497,33 @@ __global__ void __launch_bounds__(kThreads, 3) decode_attention_kernel(Arguments
 }
 
 bool fits_tensor_cores(ElementType type, const DecodeAttentionShape& shape) {
-  return type == ElementType::kBFloat16 && (shape.head_dim == 64 || shape.head_dim == 128) &&
+  return type != ElementType::kFloat32 && (shape.head_dim == 64 || shape.head_dim == 128) &&
          shape.page_tokens % kTile == 0;
 }
 
 int units_of(const DecodeAttentionShape& shape) {
   return shape.kv_heads * static_cast<int>(ceil_div(shape.heads / shape.kv_heads, kColumns));
+}
+
+template <typename T>
+void run(const DecodeAttentionShape& shape, const void* q, const void* keys, const void* values,
+         const std::int32_t* pages, const std::int32_t* lengths, double scale, void* out,
+         float* partials, std::int32_t* counters, cudaStream_t stream) {
+  constexpr double kLog2E = 1.4426950408889634;
+  const Arguments<T> arguments = {shape,
+                                  static_cast<const T*>(q),
+                                  static_cast<const T*>(keys),
+                                  static_cast<const T*>(values),
+                                  pages,
+                                  lengths,
+                                  static_cast<float>(scale * kLog2E),
+                                  static_cast<T*>(out),
+                                  partials,
+                                  counters};
+  const std::size_t ends = sizeof(int) * static_cast<std::size_t>(shape.sequences);
+  (shape.head_dim == 128
+       ? decode_attention_kernel<128, T>
+       : decode_attention_kernel<64, T>)<<<kSlots, kThreads, ends, stream>>>(arguments);
 }
 
 }  // namespace
@@ -507,21 +541,9 @@ void launch_decode_attention(ElementType type, const DecodeAttentionShape& shape
     launch_decode_attention_plain(type, shape, q, keys, values, pages, lengths, scale, out, stream);
     return;
   }
-  constexpr double kLog2E = 1.4426950408889634;
-  const Arguments arguments = {shape,
-                               static_cast<const bf16*>(q),
-                               static_cast<const bf16*>(keys),
-                               static_cast<const bf16*>(values),
-                               pages,
-                               lengths,
-                               static_cast<float>(scale * kLog2E),
-                               static_cast<bf16*>(out),
-                               partials,
-                               counters};
-  const std::size_t ends = sizeof(int) * static_cast<std::size_t>(shape.sequences);
-  (shape.head_dim == 128
-       ? decode_attention_kernel<128>
-       : decode_attention_kernel<64>)<<<kSlots, kThreads, ends, stream>>>(arguments);
+  (type == ElementType::kFloat16 ? run<__half> : run<__nv_bfloat16>)(shape, q, keys, values, pages,
+                                                                     lengths, scale, out, partials,
+                                                                     counters, stream);
   check_launch("decode_attention");
 }
 

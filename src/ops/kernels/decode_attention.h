@@ -24,11 +24,10 @@ struct DecodeWorkspace {
 };
 DecodeWorkspace decode_attention_workspace(const DecodeAttentionShape& shape);
 
-// bf16 and head_dim 64 or 128: the work is cut into equal pieces on the device, by the lengths, so
-// that a captured graph stays valid while they grow. Sums run in a fixed order. Any other shape or
-// precision: a plain kernel.
-// q, out: [sequences, heads, head_dim]; lengths: keys of each sequence; 0 leaves its row of `out`
-// untouched.
+// 16 bits and head_dim 64 or 128: the work is cut into equal pieces on the device, by the lengths,
+// so that a captured graph stays valid while they grow. Sums run in a fixed order. Any other shape
+// or precision: a plain kernel. q, out: [sequences, heads, head_dim]; lengths: keys of each
+// sequence; 0 leaves its row of `out` untouched.
 void launch_decode_attention(ElementType type, const DecodeAttentionShape& shape, const void* q,
                              const void* keys, const void* values, const std::int32_t* pages,
                              const std::int32_t* lengths, double scale, void* out, float* partials,

@@ -1,7 +1,6 @@
-#include <cuda_bf16.h>
-
 #include "ops/kernels/decode_attention_plain.h"
 #include "ops/kernels/launch.h"
+#include "ops/kernels/pack.cuh"
 #include "ops/kernels/reduce.cuh"
 
 namespace antisd {
@@ -9,17 +8,16 @@ namespace {
 
 constexpr int kDimsPerLane = 8;  // head_dim at most 256
 
-__device__ __forceinline__ float to_float(float x) {
-  return x;
+template <typename T>
+__device__ __forceinline__ float to_float(T x) {
+  float value[1];
+  unpack(Pack<T, 1>{x}, value);
+  return value[0];
 }
-__device__ __forceinline__ float to_float(__nv_bfloat16 x) {
-  return __bfloat162float(x);
-}
-__device__ __forceinline__ void store(float* p, float x) {
-  *p = x;
-}
-__device__ __forceinline__ void store(__nv_bfloat16* p, float x) {
-  *p = __float2bfloat16_rn(x);
+template <typename T>
+__device__ __forceinline__ void store(T* p, float x) {
+  const float value[1] = {x};
+  store_pack(p, make_pack<T>(value));
 }
 
 template <typename T>
@@ -75,8 +73,9 @@ void launch_decode_attention_plain(ElementType type, const DecodeAttentionShape&
                                    const void* q, const void* keys, const void* values,
                                    const std::int32_t* pages, const std::int32_t* lengths,
                                    double scale, void* out, cudaStream_t stream) {
-  (type == ElementType::kBFloat16 ? run<__nv_bfloat16> : run<float>)(shape, q, keys, values, pages,
-                                                                     lengths, scale, out, stream);
+  with_element(type, [&](auto element) {
+    run<decltype(element)>(shape, q, keys, values, pages, lengths, scale, out, stream);
+  });
   check_launch("decode_attention_plain");
 }
 

@@ -3,6 +3,6 @@
 
 namespace antisd {
 
-enum class ElementType { kFloat32, kBFloat16 };
+enum class ElementType { kFloat32, kBFloat16, kFloat16 };
 
 }  // namespace antisd

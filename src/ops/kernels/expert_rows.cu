@@ -74,19 +74,14 @@ __global__ void __launch_bounds__(kThreads)
 // Calls launch(element, pack size) for the widest packs that the rows allow.
 template <typename Launch, typename... Pointers>
 void with_packs(ElementType type, std::int64_t width, const Launch& launch, Pointers... rows) {
-  const auto run = [&](auto element) {
+  with_element(type, [&](auto element) {
     using T = decltype(element);
     if (width % kWidePack<T> == 0 && aligned_to_16(rows...)) {
       launch(element, std::integral_constant<int, kWidePack<T>>());
     } else {
       launch(element, std::integral_constant<int, 1>());
     }
-  };
-  if (type == ElementType::kBFloat16) {
-    run(__nv_bfloat16());
-  } else {
-    run(float());
-  }
+  });
 }
 
 }  // namespace

@@ -9,8 +9,19 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "ops/kernels/element_type.h"
 
 namespace antisd {
+
+// Calls launch(T()), T the element's type.
+template <typename Launch>
+auto with_element(ElementType type, const Launch& launch) {
+  if (type == ElementType::kBFloat16) return launch(__nv_bfloat16());
+  if (type == ElementType::kFloat16) return launch(__half());
+  return launch(float());
+}
 
 template <typename T>
 inline constexpr int kWidePack = 16 / sizeof(T);
@@ -59,6 +70,10 @@ __device__ __forceinline__ void unpack(const Pack<__nv_bfloat16, 1>& pack, float
   values[0] = __bfloat162float(pack.bits);
 }
 
+__device__ __forceinline__ void unpack(const Pack<__half, 1>& pack, float (&values)[1]) {
+  values[0] = __half2float(pack.bits);
+}
+
 __device__ __forceinline__ void unpack(const Pack<float, 4>& pack, float (&values)[4]) {
   values[0] = __uint_as_float(pack.bits.x);
   values[1] = __uint_as_float(pack.bits.y);
@@ -76,6 +91,18 @@ __device__ __forceinline__ void unpack(const Pack<__nv_bfloat16, 8>& pack, float
   }
 }
 
+__device__ __forceinline__ void unpack(const Pack<__half, 8>& pack, float (&values)[8]) {
+  const unsigned words[4] = {pack.bits.x, pack.bits.y, pack.bits.z, pack.bits.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const __half2_raw pair = {static_cast<unsigned short>(words[i] & 0xffffu),
+                              static_cast<unsigned short>(words[i] >> 16)};
+    const float2 two = __half22float2(pair);
+    values[2 * i] = two.x;
+    values[2 * i + 1] = two.y;
+  }
+}
+
 __device__ __forceinline__ void round_into(const float (&values)[1], Pack<float, 1>& pack) {
   pack.bits = values[0];
 }
@@ -84,19 +111,35 @@ __device__ __forceinline__ void round_into(const float (&values)[1], Pack<__nv_b
   pack.bits = __float2bfloat16_rn(values[0]);
 }
 
+__device__ __forceinline__ void round_into(const float (&values)[1], Pack<__half, 1>& pack) {
+  pack.bits = __float2half_rn(values[0]);
+}
+
 __device__ __forceinline__ void round_into(const float (&values)[4], Pack<float, 4>& pack) {
   pack.bits = make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
                          __float_as_uint(values[2]), __float_as_uint(values[3]));
 }
 
-__device__ __forceinline__ unsigned round_two(float low, float high) {
+// Two elements of 16 bits as they lie in memory, the first in the lower half.
+template <typename T>
+__device__ __forceinline__ unsigned round_two(float low, float high);
+
+template <>
+__device__ __forceinline__ unsigned round_two<__nv_bfloat16>(float low, float high) {
   const __nv_bfloat162_raw pair = __floats2bfloat162_rn(low, high);
   return unsigned{pair.y} << 16 | pair.x;
 }
 
-__device__ __forceinline__ void round_into(const float (&values)[8], Pack<__nv_bfloat16, 8>& pack) {
-  pack.bits = make_uint4(round_two(values[0], values[1]), round_two(values[2], values[3]),
-                         round_two(values[4], values[5]), round_two(values[6], values[7]));
+template <>
+__device__ __forceinline__ unsigned round_two<__half>(float low, float high) {
+  const __half2_raw pair = __floats2half2_rn(low, high);
+  return unsigned{pair.y} << 16 | pair.x;
+}
+
+template <typename T>
+__device__ __forceinline__ void round_into(const float (&values)[8], Pack<T, 8>& pack) {
+  pack.bits = make_uint4(round_two<T>(values[0], values[1]), round_two<T>(values[2], values[3]),
+                         round_two<T>(values[4], values[5]), round_two<T>(values[6], values[7]));
 }
 
 template <typename T, int N>
@@ -106,7 +149,7 @@ __device__ __forceinline__ Pack<T, N> make_pack(const float (&values)[N]) {
   return pack;
 }
 
-// N floats beside a pack of N elements: two packs where the element is bf16.
+// N floats beside a pack of N elements: two packs where the element has 16 bits.
 template <int N>
 __device__ __forceinline__ void load_floats(const float* p, float (&values)[N]) {
   constexpr int kStep = N < 4 ? 1 : 4;

@@ -172,12 +172,11 @@ void launch_rms_norm(ElementType type, const void* x, std::int64_t x_stride, con
                      double eps, std::int64_t rows, std::int64_t width, void* y,
                      std::int64_t y_stride, float* inverse_rms, cudaStream_t stream) {
   if (rows == 0 || width == 0) return;
-  const auto run_as = [&](auto element) {
+  with_element(type, [&](auto element) {
     using T = decltype(element);
     run<T>(arguments_of<T>(x, x_stride, weight, eps, rows, width, y, y_stride, inverse_rms),
            stream);
-  };
-  type == ElementType::kBFloat16 ? run_as(__nv_bfloat16{}) : run_as(0.0f);
+  });
   check_launch("rms_norm");
 }
 

@@ -257,7 +257,7 @@ void launch_rms_norm_backward(ElementType type, const void* dy, std::int64_t dy_
                               void* dx, std::int64_t dx_stride, float* dweight, float* workspace,
                               cudaStream_t stream) {
   if (rows == 0 || width == 0) return;
-  const auto run_as = [&](auto element) {
+  const int blocks = with_element(type, [&](auto element) {
     using T = decltype(element);
     const BackwardArguments<T> arguments = {static_cast<const T*>(dy),
                                             dy_stride,
@@ -272,8 +272,7 @@ void launch_rms_norm_backward(ElementType type, const void* dy, std::int64_t dy_
                                             dx_stride,
                                             workspace};
     return run(arguments, stream);
-  };
-  const int blocks = type == ElementType::kBFloat16 ? run_as(__nv_bfloat16{}) : run_as(0.0f);
+  });
   check_launch("rms_norm_backward");
   add_partial_sums_kernel<<<grid_for(width, kWarp), dim3(kWarp, kWarp), 0, stream>>>(
       workspace, blocks, static_cast<int>(width), dweight);

@@ -96,7 +96,7 @@ void launch_rope(ElementType type, void* x, std::int64_t token_stride, const flo
                                    static_cast<unsigned>(heads),
                                    static_cast<unsigned>(head_dim),
                                    static_cast<float>(direction)};
-  (type == ElementType::kBFloat16 ? run<__nv_bfloat16> : run<float>)(x, arguments, stream);
+  with_element(type, [&](auto element) { run<decltype(element)>(x, arguments, stream); });
   check_launch("rope");
 }
 

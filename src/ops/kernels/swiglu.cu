@@ -115,8 +115,8 @@ void run_backward(const void* dy, const void* gate_up, std::int64_t rows, std::i
 void launch_swiglu(ElementType type, const void* gate_up, std::int64_t rows, std::int64_t width,
                    void* y, cudaStream_t stream) {
   if (rows == 0 || width == 0) return;
-  (type == ElementType::kBFloat16 ? run<__nv_bfloat16> : run<float>)(gate_up, rows, width, y,
-                                                                     stream);
+  with_element(type,
+               [&](auto element) { run<decltype(element)>(gate_up, rows, width, y, stream); });
   check_launch("swiglu");
 }
 
@@ -124,9 +124,9 @@ void launch_swiglu_backward(ElementType type, const void* dy, const void* gate_u
                             std::int64_t rows, std::int64_t width, void* dgate_up,
                             cudaStream_t stream) {
   if (rows == 0 || width == 0) return;
-  (type == ElementType::kBFloat16
-       ? run_backward<__nv_bfloat16>
-       : run_backward<float>)(dy, gate_up, rows, width, dgate_up, stream);
+  with_element(type, [&](auto element) {
+    run_backward<decltype(element)>(dy, gate_up, rows, width, dgate_up, stream);
+  });
   check_launch("swiglu_backward");
 }
 

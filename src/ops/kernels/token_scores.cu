@@ -199,9 +199,9 @@ void launch_logit_gradient(ElementType type, const float* logits, std::int64_t s
   if (rows == 0 || columns == 0) return;
   const LogitBlock block = block_of(logits, stride, rows, columns, first_column, vocabulary,
                                     targets, inverse_temperature);
-  (type == ElementType::kBFloat16
-       ? run_gradient<__nv_bfloat16>
-       : run_gradient<float>)(block, lse, entropy, dlogp, dentropy, dlogits, stream);
+  with_element(type, [&](auto element) {
+    run_gradient<decltype(element)>(block, lse, entropy, dlogp, dentropy, dlogits, stream);
+  });
   check_launch("logit_gradient");
 }
 

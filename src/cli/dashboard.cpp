@@ -1,0 +1,48 @@
+// `dashboard DIR`.
+#include "report/dashboard.h"
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+
+namespace antisd {
+namespace {
+
+int serve_until_interrupted(const DashboardOptions& options) {
+  const std::atomic<bool>& interrupted = catch_interrupts();
+  Dashboard dashboard(options);
+  std::cout << dashboard.url() << std::endl;
+  std::cerr << fmt::format("{} runs below {}; ^C ends\n", dashboard.runs(),
+                           options.folder.string());
+  std::thread server([&] { dashboard.serve(); });
+  while (!interrupted)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  dashboard.stop();
+  server.join();
+  return kInterruptedStatus;
+}
+
+}  // namespace
+
+std::function<int()> add_dashboard(CLI::App& app) {
+  const auto options = std::make_shared<DashboardOptions>();
+  app.add_option("DIR", options->folder, "all runs below this folder are shown, also new ones")
+      ->required();
+  app.add_option("--port", options->port, "0 takes a free one")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535));
+  app.add_option("--host", options->host,
+                 "address to listen on; one that is not loopback asks browsers for a token")
+      ->capture_default_str();
+  app.add_option("--token", options->token,
+                 "what browsers must know; made up and printed where it is needed and not given");
+  return [options] { return serve_until_interrupted(*options); };
+}
+
+}  // namespace antisd

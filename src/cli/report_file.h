@@ -1,0 +1,23 @@
+// The report page of some runs as a file: what `report` writes, and `sweep` and `demo` at their
+// end.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "report/folder.h"
+#include "results/comparison.h"
+
+namespace antisd {
+
+struct WrittenReport {
+  Comparison comparison;  // of the runs' evaluations
+  std::size_t bytes = 0;
+};
+
+// RunError where the disk refuses; the file appears whole or not at all.
+WrittenReport write_report(const std::vector<Folder>& runs, const std::string& title,
+                           const std::filesystem::path& file);
+
+}  // namespace antisd

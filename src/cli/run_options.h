@@ -1,0 +1,49 @@
+// What the commands that make a run directory have in common: their arguments, and the frame around
+// their work.
+#pragma once
+
+#ifdef ANTISD_TORCH
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "checkpoint/checkpoint.h"
+#include "config/run_config.h"
+#include "core/thread_pool.h"
+#include "trainer/recorder.h"
+
+namespace antisd {
+
+struct RunOptions {
+  std::vector<std::string> arguments;  // a file, then key=value
+  bool resume = false;  // go on from the newest whole checkpoint of the run directory
+  std::string device = "auto";
+  std::string dtype;
+  int threads = available_threads();
+  std::int64_t seed = -1;
+  bool quiet = false;
+};
+
+void add_run_options(CLI::App& app, RunOptions& options);
+
+// The file and the overrides, resolved. InputError.
+void read_config(const RunOptions& options, RunConfig& config);
+
+// What run.json says. `method` is the training method's name.
+RunInfo run_info(at::Device device, at::ScalarType dtype, const std::string& method);
+
+// The newest whole checkpoint of a run directory; damaged ones are warned about.
+std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder);
+
+// Locks config.record.dir, refuses one that holds a run unless resuming, and writes down how `work`
+// ended, whatever it threw. `work` is given the recorder and the last step done, which it keeps up
+// to date, and returns the exit status.
+using RunWork = std::function<int(Recorder& recorder, std::int64_t& last_step)>;
+int in_run_directory(const RunConfig& config, bool resume, Console& console, const RunWork& work);
+
+}  // namespace antisd
+
+#endif

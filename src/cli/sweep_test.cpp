@@ -1,0 +1,94 @@
+// `sweep` as a user runs it: a grid, a failure in it, going on, another configuration.
+#ifdef ANTISD_TORCH
+
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include "trainer/testing.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Sweep : public ::testing::Test {
+ protected:
+  struct Outcome {
+    int status = -1;
+    std::string out, err;
+  };
+
+  Sweep() {
+    testing::make_small_model(folder_ / "model");
+    testing::make_small_problems(folder_ / "problems.jsonl");
+    write_file_atomically(folder_ / "reward.py", R"(
+import json, sys
+for line in iter(sys.stdin.readline, ""):
+    row = json.loads(line)
+    print(json.dumps({"id": row["id"], "reward": float("win" in row["response"])}), flush=True)
+)");
+    RunConfig config;
+    for (const std::string& setting : testing::small_settings(folder_.path()))
+      config.options().assign(setting);
+    for (const char* setting : {"reward.kind=command", "reward.workers=1", "train.steps=2"})
+      config.options().assign(setting);
+    config.options().assign("reward.command=python3 " + (folder_ / "reward.py").string());
+    write_file_atomically(folder_ / "run.toml", config.options().to_toml(false));
+  }
+
+  Outcome sweep(const std::string& arguments) const {
+    const std::string command =
+        fmt::format("'{}/antisd' sweep '{}' record.dir='{}' --device cpu {} >'{}' 2>'{}'",
+                    ANTISD_BINARY_DIR, (folder_ / "run.toml").string(), (folder_ / "runs").string(),
+                    arguments, (folder_ / "out").string(), (folder_ / "err").string());
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "out"),
+            read_file(folder_ / "err")};
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(Sweep, RunsTheGridOnceAndGoesOn) {
+  const Outcome first = sweep("--methods grpo,antisd --seeds 0-1 --jobs 2");
+  ASSERT_EQ(first.status, 0) << first.err;
+  for (const char* name : {"grpo-seed0", "grpo-seed1", "antisd-seed0", "antisd-seed1"})
+    EXPECT_TRUE(fs::exists(folder_ / "runs" / name / "checkpoints/step-000002/MANIFEST.json"));
+  EXPECT_THAT(first.out, AllOf(HasSubstr("grpo"), HasSubstr("minus grpo")));
+
+  const std::string before = read_file(folder_ / "runs/grpo-seed0/metrics.jsonl");
+  fs::remove_all(folder_ / "runs/antisd-seed1");
+  const Outcome second = sweep("--methods grpo,antisd --seeds 0-1 --jobs 2");
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("3 finished before"));
+  EXPECT_EQ(read_file(folder_ / "runs/grpo-seed0/metrics.jsonl"), before);
+  EXPECT_TRUE(fs::exists(folder_ / "runs/antisd-seed1/metrics.jsonl"));
+
+  const Outcome other = sweep("--methods grpo,antisd --seeds 0-1 optim.lr=0.5");
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("optim.lr"), HasSubstr("choose another record.dir")));
+}
+
+TEST_F(Sweep, AFailedRunIsToldAndTheOthersFinish) {
+  const Outcome outcome = sweep("--methods grpo model.path=" + (folder_ / "model").string() + "," +
+                                (folder_ / "absent").string());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("absent"));
+  EXPECT_THAT(outcome.out, HasSubstr("grpo"));
+}
+
+TEST_F(Sweep, AMistakeIsFoundBeforeAnythingRuns) {
+  EXPECT_THAT(sweep("--methods grpo,antsd").err, HasSubstr("antisd"));
+  EXPECT_THAT(sweep("optim.lrr=1,2").err, HasSubstr("optim.lr"));
+  EXPECT_EQ(sweep("--seeds 3-1").status, 2);
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+}  // namespace
+}  // namespace antisd
+
+#endif

@@ -1,0 +1,52 @@
+// Kinds of tokens by a list of words that a user can change.
+//
+//   deliberation: wait hmm maybe
+//   structure: therefore \n\n
+//   numbers: <number>
+//
+// A line names a kind and gives words of it; a kind may have several lines. A line that begins with
+// "# " is a comment. \n, \t and \s (a blank) stand for themselves within a word. <number>,
+// <punctuation> and <special> are classes, looked at after the words. Case does not matter, and
+// neither do blanks and punctuation around a word. What no line names is "other".
+//
+//   const WordList list = WordList::parse(WordList::default_text(), "built in");
+//   list.kinds_of({"So", " wait", ",", " H", "mm"})   // by whole words: "hmm" is two tokens here
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace antisd {
+
+class WordList {
+ public:
+  // InputError "NAME:LINE: ..." for a line without a kind, an unknown class, or a word that two
+  // kinds claim.
+  static WordList parse(std::string_view text, const std::string& name);
+  // The built-in list, after the paper's analysis.
+  static std::string_view default_text();
+
+  // In the order of the list; the last is "other".
+  const std::vector<std::string>& kinds() const { return kinds_; }
+
+  // The kind of each token of a response, by number. `texts` as token_texts() gives them; a token
+  // belongs to the kind of the whole word that it is a part of. `special` may be empty.
+  std::vector<std::uint8_t> kinds_of(std::span<const std::string> texts,
+                                     const std::vector<bool>& special = {}) const;
+
+ private:
+  std::uint8_t other() const { return static_cast<std::uint8_t>(kinds_.size() - 1); }
+  // The number of the word's kind, or other().
+  std::uint8_t find(std::string_view word) const;
+  std::uint8_t class_of(std::string_view text, bool special) const;
+
+  std::vector<std::string> kinds_;
+  std::unordered_map<std::string, std::uint8_t> words_;
+  int number_ = -1, punctuation_ = -1, special_ = -1;  // the classes' kinds; -1: none
+};
+
+}  // namespace antisd

@@ -1,0 +1,112 @@
+#include "ops/stream_norm.h"
+
+#include <optional>
+
+#include "core/check.h"
+#include "ops/rms_norm.h"
+
+namespace antisd {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+at::Tensor sum_with(const at::Tensor& h, const at::Tensor& x, const at::Tensor& w,
+                    const std::optional<at::Tensor>& bias) {
+  at::Tensor sum =
+      x.scalar_type() == at::kFloat ? at::addmm(h, x, w.t()) : at::addmm(h, x, w.t(), at::kFloat);
+  return bias ? sum.add_(*bias) : sum;
+}
+
+// Gradients of x, w and the bias, from that of the product in w's precision.
+void set_product_gradients(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& w,
+                           bool has_bias, at::Tensor* gradients) {
+  gradients[0] = dy.mm(w);
+  gradients[1] = dy.t().mm(x);
+  if (has_bias) gradients[2] = dy.sum(0);
+}
+
+// The backward pass needs x and w alone.
+struct AddProduct : torch::autograd::Function<AddProduct> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& h, const at::Tensor& x,
+                            const at::Tensor& w, const std::optional<at::Tensor>& bias,
+                            bool left_out) {
+    context->save_for_backward({x, w});
+    context->saved_data["bias"] = bias.has_value();
+    return left_out ? h.view_as(h) : sum_with(h, x, w, bias);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    variable_list result(5);
+    result[0] = gradients[0];
+    set_product_gradients(gradients[0].to(saved[1].scalar_type()), saved[0], saved[1],
+                          context->saved_data["bias"].toBool(), &result[1]);
+    return result;
+  }
+};
+
+struct AddAndNorm : torch::autograd::Function<AddAndNorm> {
+  static variable_list forward(AutogradContext* context, const at::Tensor& h,
+                               const std::optional<at::Tensor>& x,
+                               const std::optional<at::Tensor>& w,
+                               const std::optional<at::Tensor>& bias, const at::Tensor& norm_weight,
+                               double eps) {
+    const at::Tensor stream = x ? sum_with(h, *x, *w, bias) : h.view_as(h);
+    at::Tensor normed = at::empty(stream.sizes(), norm_weight.options());
+    const at::Tensor inverse_rms = rms_norm_forward(stream, norm_weight, eps, normed);
+    // Without a product the stream is an input, which is what may be kept of it.
+    context->save_for_backward({x ? stream : h, norm_weight, inverse_rms, x.value_or(at::Tensor()),
+                                w.value_or(at::Tensor())});
+    context->saved_data["bias"] = bias.has_value();
+    context->set_materialize_grads(false);
+    return {stream, normed};
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &stream = saved[0], &norm_weight = saved[1], &x = saved[3], &w = saved[4];
+    variable_list result(6);
+    at::Tensor rounded;
+    if (gradients[1].defined()) {
+      result[0] = at::empty_like(stream);
+      if (x.defined() && w.scalar_type() != at::kFloat)
+        rounded = at::empty(stream.sizes(), w.options());
+      const at::Tensor behind = gradients[0].defined() ? gradients[0].contiguous() : at::Tensor();
+      result[4] = rms_norm_backward(gradients[1].contiguous(), stream, norm_weight, saved[2],
+                                    result[0], behind, rounded)
+                      .to(norm_weight.scalar_type());
+    } else {
+      result[0] = gradients[0];
+    }
+    if (!result[0].defined() || !x.defined()) return result;
+    if (!rounded.defined()) rounded = result[0].to(w.scalar_type());
+    set_product_gradients(rounded, x, w, context->saved_data["bias"].toBool(), &result[1]);
+    return result;
+  }
+};
+
+}  // namespace
+
+at::Tensor add_product(const at::Tensor& stream, const StreamProduct& product, bool left_out) {
+  return AddProduct::apply(stream, product.x, product.weight, optional(product.bias), left_out);
+}
+
+StreamNorm add_and_norm(const at::Tensor& stream, const StreamProduct& product,
+                        const at::Tensor& norm_weight, double eps) {
+  ANTISD_CHECK(stream.dim() == 2 && stream.scalar_type() == at::kFloat && stream.is_contiguous());
+  if (!takes_stream(stream, norm_weight)) {
+    const at::Tensor sum = product.x.defined() ? add_product(stream, product, false) : stream;
+    return {sum, rms_norm(sum, norm_weight, eps)};
+  }
+  const variable_list results =
+      AddAndNorm::apply(stream, optional(product.x), optional(product.weight),
+                        optional(product.bias), norm_weight, eps);
+  return {results[0], results[1]};
+}
+
+}  // namespace antisd

@@ -1,0 +1,43 @@
+// The lines of a file that grows, each once: only what is new since the last look is read.
+//
+//   LineTail tail("metrics.jsonl");
+//   tail.read(run, 8 << 20, [&] { table.clear(); }, [&](std::string_view line) { table.add(line);
+//   });
+//
+// A last line without its end waits until it has one. A file that was replaced, cut or rewritten
+// before the place that was reached is read again from its beginning.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "report/folder.h"
+
+namespace antisd {
+
+inline constexpr std::int64_t kMaxTailLineBytes = 1 << 20;  // longer lines are passed over
+
+class LineTail {
+ public:
+  explicit LineTail(std::string name) : name_(std::move(name)) {}
+
+  // Reads about `max_bytes` at most; true where there is more. `restart` comes before the first
+  // line of a file that is read again.
+  bool read(const Folder& folder, std::int64_t max_bytes, const std::function<void()>& restart,
+            const std::function<void(std::string_view)>& take);
+
+  const FileStamp& stamp() const { return stamp_; }  // size -1: never seen
+
+ private:
+  bool is_the_same(const OpenFile& file, const FileStamp& stamp) const;
+
+  std::string name_;
+  FileStamp stamp_;
+  std::int64_t offset_ = 0;    // behind the last line end that was taken
+  std::string before_offset_;  // the last bytes before it
+  bool in_long_line_ = false;
+};
+
+}  // namespace antisd

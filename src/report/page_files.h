@@ -1,0 +1,13 @@
+// The texts of page_files/ and Chart.js (MIT, its notice is part of the text), put into the program
+// at build time.
+#pragma once
+
+#include <string_view>
+
+namespace antisd {
+
+std::string_view chart_library();
+std::string_view page_style();
+std::string_view page_script();
+
+}  // namespace antisd

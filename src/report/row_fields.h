@@ -1,0 +1,23 @@
+// The top-level fields of one JSON object, without a tree: a row of metrics has sixty short
+// numbers, a rollout row has megabytes of arrays that a page never shows.
+//
+//   for_each_field(line, [&](std::string_view key, std::string_view value) { ... });
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace antisd {
+
+// `value` is the field's JSON text. False where the text is no object; fields before the fault have
+// been taken then. Arrays and objects are only measured, not checked.
+bool for_each_field(std::string_view row,
+                    const std::function<void(std::string_view key, std::string_view value)>& take);
+
+// Nothing where the text is no number; null, NaN and infinities are none.
+std::optional<double> number_of(std::string_view value);
+std::optional<std::string> string_of(std::string_view value);
+
+}  // namespace antisd

@@ -1,0 +1,69 @@
+// The runs of a page, and what a reader of the page does not know yet.
+//
+//   RunSet runs;
+//   runs.add("grpo", Folder("runs/grpo"));
+//   runs.refresh(8 << 20);
+//   send(runs.update(0));        // everything
+//   runs.refresh(8 << 20);
+//   send(runs.update(version));  // what is new since the answer that bore this version
+//
+// An answer is JSON:
+//   {"version": 17,
+//    "set": {"order": [ID], "series": [{"name", "runs": [ID]}], "differences": [{"key", "values":
+//    {ID: ..}}]}, "runs": [{"id", "facts": {...}, "rows": {"width", "from", "last", "columns":
+//    {NAME: [[first], [second],
+//              [mean]]}, "times": {NAME: [sum, count]}}}]}
+// with "set", "facts" and "rows" absent where nothing of them is new. Columns hold buckets
+// (metric_table.h) from number `from` on; those before are as they were.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "report/run_reader.h"
+
+namespace antisd {
+
+// One thread at a time; what is const may run beside each other.
+class RunSet {
+ public:
+  void add(std::string name, Folder folder);
+  void remove_if(const std::function<bool(const RunReader&)>& goes);
+
+  // Reads about `max_bytes` of each growing file; true where there is more.
+  bool refresh(std::int64_t max_bytes);
+
+  std::string update(std::int64_t since) const;
+  std::int64_t version() const { return version_; }
+
+  struct Entry {
+    std::string id;
+    std::unique_ptr<RunReader> reader;
+    // A mark for each refresh that changed rows: what somebody who knows only older versions needs.
+    struct Mark {
+      std::int64_t version, first_step, width_before;
+    };
+    std::vector<Mark> marks;
+    std::int64_t facts_version = 0;
+    std::int64_t born = 0;  // the version that first had the run
+  };
+  const std::vector<Entry>& runs() const { return runs_; }
+  const RunReader* find(const std::string& id) const;
+
+ private:
+  void note(Entry& entry, const RunReader::Change& change, std::int64_t width_before);
+  void describe_set();
+
+  ThreadPool pool_{available_threads() - 1};
+  std::vector<Entry> runs_;
+  std::int64_t version_ = 1;
+  std::int64_t next_id_ = 1;
+  std::int64_t set_version_ = 1;
+  std::string set_json_;
+};
+
+}  // namespace antisd

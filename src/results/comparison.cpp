@@ -1,0 +1,120 @@
+#include "results/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace antisd {
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool contains(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void add_new(Names& names, const EvalSummary& summary) {
+  for (const auto& [name, bench] : summary.benches)
+    if (!contains(names, name)) names.push_back(name);
+}
+
+Names benches_of(const RunResults& run) {
+  Names names;
+  for (const StepEvaluation& evaluation : run.evaluations)
+    add_new(names, evaluation.summary);
+  return names;
+}
+
+// NaN where the evaluation lacks one of them.
+double average_over(const EvalSummary& summary, const Names& benches) {
+  double sum = 0;
+  for (const std::string& name : benches) {
+    const BenchSummary* const bench = summary.find(name);
+    sum += bench == nullptr ? kNoFigure : bench->avg;
+  }
+  return benches.empty() ? kNoFigure : sum / static_cast<double>(benches.size());
+}
+
+// Evaluations after step 0 that have all of `benches`.
+std::vector<EvaluatedStep> curve_over(const RunResults& run, const Names& benches) {
+  std::vector<EvaluatedStep> curve;
+  for (const auto& [step, summary] : run.evaluations) {
+    const double average = average_over(summary, benches);
+    if (step > 0 && std::isfinite(average)) curve.push_back({step, average});
+  }
+  return curve;
+}
+
+const StepEvaluation* evaluation_at(const RunResults& run, std::int64_t step) {
+  for (const StepEvaluation& evaluation : run.evaluations)
+    if (evaluation.step == step) return &evaluation;
+  return nullptr;
+}
+
+ComparisonRow row_of(const RunResults& run) {
+  ComparisonRow row{.name = run.name, .method = run.method, .notes = run.notes};
+  const Names own = benches_of(run);
+  row.curve = curve_over(run, own);
+  for (const auto& [step, summary] : run.evaluations)
+    if (!std::isfinite(average_over(summary, own)))
+      row.notes.push_back(fmt::format("step {} lacks a benchmark that other steps have", step));
+  if (row.curve.empty()) return row;
+  row.step = peak(row.curve).step;
+  row.peak = evaluation_at(run, *row.step)->summary;
+  return row;
+}
+
+void set_speedup(ComparisonRow& row, const RunResults& run, const RunResults& baseline,
+                 const Names& all) {
+  const Names theirs = benches_of(baseline);
+  Names common;
+  for (const std::string& name : benches_of(run))
+    if (contains(theirs, name)) common.push_back(name);
+  const std::vector<EvaluatedStep> best = curve_over(baseline, common);
+  const std::vector<EvaluatedStep> curve = curve_over(run, common);
+  if (best.empty() || curve.empty()) return;
+  row.speedup = speedup_text(speedup(best, curve));
+  row.speedup_partial = common.size() < all.size();
+}
+
+// The model that a run started from, where it was evaluated; one for all runs of that model.
+std::vector<ComparisonRow> base_rows(const std::vector<RunResults>& runs) {
+  std::vector<ComparisonRow> rows;
+  Names models;
+  for (const RunResults& run : runs) {
+    const StepEvaluation* const start = evaluation_at(run, 0);
+    if (start == nullptr || contains(models, run.model)) continue;
+    models.push_back(run.model);
+    ComparisonRow row{.name = "base", .step = 0, .peak = start->summary};
+    row.curve = {{0, start->summary.average}};
+    rows.push_back(std::move(row));
+  }
+  if (rows.size() > 1)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i].name = fmt::format("base {}", models[i]);
+  return rows;
+}
+
+}  // namespace
+
+Comparison compare_runs(const std::vector<RunResults>& runs) {
+  Comparison comparison;
+  for (const RunResults& run : runs)
+    for (const StepEvaluation& evaluation : run.evaluations)
+      add_new(comparison.benches, evaluation.summary);
+  const auto baseline = std::find_if(runs.begin(), runs.end(),
+                                     [](const RunResults& run) { return run.method == "grpo"; });
+  if (baseline != runs.end()) comparison.baseline = baseline->name;
+  comparison.rows = base_rows(runs);
+  for (const RunResults& run : runs) {
+    ComparisonRow row = row_of(run);
+    if (baseline != runs.end()) set_speedup(row, run, *baseline, comparison.benches);
+    comparison.rows.push_back(std::move(row));
+  }
+  for (ComparisonRow& row : comparison.rows)
+    row.partial = row.peak && row.peak->benches.size() < comparison.benches.size();
+  return comparison;
+}
+
+}  // namespace antisd

@@ -1,0 +1,38 @@
+// The evaluations that a run directory holds: eval/step-NNNNNN/summary.json, in the order of steps.
+//
+//   const RunResults run = read_run_results("runs/antisd");
+//   run.evaluations.back().summary.average;
+//
+// A run that is being written, or a file that is damaged, costs that evaluation and leaves a note.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "results/summary.h"
+
+namespace antisd {
+
+struct StepEvaluation {
+  std::int64_t step = 0;
+  EvalSummary summary;
+};
+
+struct RunResults {
+  std::string name;    // of its directory
+  std::string method;  // "" where neither run.json nor config.toml says
+  std::string model;   // model.path of its config.toml; "" where that does not say
+  std::vector<StepEvaluation> evaluations;  // by step, each once
+  std::vector<std::string> notes;           // what could not be read
+};
+
+// InputError where the directory does not exist; everything else that is wrong is a note.
+RunResults read_run_results(const std::filesystem::path& directory);
+
+// "step-000010", and its number back; -1 for any other name.
+std::string evaluation_folder(std::int64_t step);
+std::int64_t step_of_folder(const std::string& name);
+
+}  // namespace antisd

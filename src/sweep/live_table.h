@@ -1,0 +1,39 @@
+// Lines at the bottom of a terminal that are drawn anew in place; elsewhere nothing is drawn.
+//
+//   LiveTable table;
+//   table.draw({"grpo    12/60", "antisd   9/60"});
+//   table.clear();   // before other output
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace antisd {
+
+struct LiveTableOptions {
+  int descriptor = 2;  // standard error
+  bool quiet = false;
+};
+
+class LiveTable {
+ public:
+  explicit LiveTable(LiveTableOptions options = {});
+  ~LiveTable() { clear(); }
+  LiveTable(const LiveTable&) = delete;
+  LiveTable& operator=(const LiveTable&) = delete;
+
+  bool is_live() const { return is_live_; }
+  int columns() const;  // 80 where there is no terminal
+  // Lines are cut to the width; of more than fit the height, the last one stays.
+  void draw(const std::vector<std::string>& lines);
+  void clear();
+
+ private:
+  int rows() const;
+
+  LiveTableOptions options_;
+  bool is_live_;
+  int drawn_ = 0;
+};
+
+}  // namespace antisd

@@ -1,0 +1,97 @@
+#include "sweep/outcome_words.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace antisd {
+namespace {
+
+struct Ends {
+  double first, last;
+};
+
+// Means over the seeds that were evaluated.
+std::optional<Ends> ends_of(const ArmOutcome& arm) {
+  Ends ends{};
+  int count = 0;
+  for (const SeedOutcome& seed : arm.seeds) {
+    if (seed.accuracy.empty()) continue;
+    ends.first += seed.accuracy.front().average;
+    ends.last += seed.accuracy.back().average;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return Ends{ends.first / count, ends.last / count};
+}
+
+std::optional<Interval> interval_of(const ArmOutcome& arm) {
+  if (arm.seeds.size() == 1) return arm.seeds[0].last_over_problems;
+  std::vector<double> values;
+  for (const SeedOutcome& seed : arm.seeds) {
+    if (!seed.accuracy.empty()) values.push_back(seed.accuracy.back().average);
+  }
+  return values.empty() ? std::nullopt : mean_over_seeds(values).interval;
+}
+
+bool overlap(const std::optional<Interval>& a, const std::optional<Interval>& b) {
+  return a && b && a->low <= b->high && b->low <= a->high;
+}
+
+std::string against(const ArmOutcome& arm, const ArmOutcome& baseline) {
+  const std::optional<Ends> own = ends_of(arm), other = ends_of(baseline);
+  if (!own || !other) return "";
+  const double points = 100 * (own->last - other->last);
+  std::string text = std::abs(points) < 0.05
+                         ? fmt::format(", the same as {}", baseline.name)
+                         : fmt::format(", {:.1f} points {} {}", std::abs(points),
+                                       points > 0 ? "above" : "below", baseline.name);
+  if (overlap(interval_of(arm), interval_of(baseline)))
+    text += "; the intervals overlap, so this does not show that one is better";
+  return text;
+}
+
+std::string gate_words(const ArmOutcome& arm) {
+  std::int64_t steps = 0, open = 0, closings = 0;
+  for (const SeedOutcome& seed : arm.seeds) {
+    steps += seed.steps;
+    open += seed.steps_open;
+    closings += seed.gate_closings;
+  }
+  if (open == 0) return "";
+  std::string text = fmt::format(" Its term was on in {} of {} steps", open, steps);
+  if (closings > 0)
+    text += fmt::format("; a gate closed {} time{}", closings, closings > 1 ? "s" : "");
+  return text + ".";
+}
+
+std::string sentence(const ArmOutcome& arm, const ArmOutcome* baseline) {
+  const std::optional<Ends> ends = ends_of(arm);
+  if (!ends) return fmt::format("{}: no evaluation.", arm.name);
+  std::string text = fmt::format(
+      "{}: solved {:.1f} % of the held-out problems before training and "
+      "{:.1f} % after it",
+      arm.name, 100 * ends->first, 100 * ends->last);
+  if (const std::optional<Interval> interval = interval_of(arm))
+    text +=
+        fmt::format(" (95 % interval {:.1f} to {:.1f})", 100 * interval->low, 100 * interval->high);
+  if (baseline != nullptr && baseline != &arm) text += against(arm, *baseline);
+  return text + "." + gate_words(arm);
+}
+
+}  // namespace
+
+std::string outcome_words(std::span<const ArmOutcome> arms, const std::string& baseline) {
+  const auto found = std::find_if(arms.begin(), arms.end(),
+                                  [&](const ArmOutcome& arm) { return arm.name == baseline; });
+  const ArmOutcome* const base = found == arms.end() ? nullptr : &*found;
+  std::string text;
+  if (base != nullptr) text += sentence(*base, base) + "\n";
+  for (const ArmOutcome& arm : arms) {
+    if (&arm != base) text += sentence(arm, base) + "\n";
+  }
+  return text;
+}
+
+}  // namespace antisd

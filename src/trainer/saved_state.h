@@ -1,0 +1,20 @@
+// Reading a checkpoint's state.json.
+#pragma once
+
+#include "core/error.h"
+#include "io/json.h"
+
+namespace antisd {
+
+// What the JSON library throws for a missing or unfit value, as an error of ours.
+template <typename Read>
+auto read_saved(Read&& read) {
+  try {
+    return read();
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(fmt::format("the saved state is not one of ours ({})", error.what()),
+                     {.where = "state.json", .remedy = "resume from another checkpoint"});
+  }
+}
+
+}  // namespace antisd
