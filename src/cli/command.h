@@ -25,12 +25,11 @@ std::function<int()> add_render(CLI::App& app);
 std::function<int()> add_generate(CLI::App& app);  // where the binary was built with torch
 std::function<int()> add_score(CLI::App& app);     // likewise
 std::function<int()> add_train(CLI::App& app);     // likewise
-<<<<<<< HEAD
-std::function<int()> add_sweep(CLI::App& app);     // likewise
-std::function<int()> add_demo(CLI::App& app);      // likewise
-=======
 std::function<int()> add_pretrain(CLI::App& app);  // likewise
->>>>>>> pretrain
+std::function<int()> add_sweep(CLI::App& app);     // likewise
+std::function<int()> add_eval(CLI::App& app);      // likewise
+std::function<int()> add_demo(CLI::App& app);      // likewise
+std::function<int()> add_inspect(CLI::App& app);   // likewise
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_report(CLI::App& app);

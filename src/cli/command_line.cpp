@@ -23,14 +23,14 @@ const std::vector<Command>& all_commands() {
       {"generate", "sample responses to prompts, or stream one for a person", add_generate},
       {"score", "log-probability and entropy of every token of given responses", add_score},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
-<<<<<<< HEAD
+      {"eval", "benchmarks: avg@n and pass@k with 95 % intervals, rows kept", add_eval},
+      {"pretrain", "train on documents: a built-in task, text, or chats (supervised fine-tuning)",
+       add_pretrain},
       {"demo", "GRPO, SD and AntiSD on the shipped model, compared; minutes on two cores",
        add_demo},
       {"sweep", "a grid of training runs side by side, then what came out of them", add_sweep},
-=======
-      {"pretrain", "train on documents: a built-in task, text, or chats (supervised fine-tuning)",
-       add_pretrain},
->>>>>>> pretrain
+      {"inspect", "what the teacher's context does to each token of a response: s, t, u, phi",
+       add_inspect},
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},

@@ -12,6 +12,7 @@
 #include "cli/device_choice.h"
 #include "context/context_builder.h"
 #include "core/error.h"
+#include "eval/benchmark.h"
 #include "model/causal_lm.h"
 #include "ops/device.h"
 #include "optim/schedule.h"
@@ -137,12 +138,9 @@ void report_prompts(const RunConfig& config, const Method& method, const PromptS
 }
 
 void report_benches(const RunConfig& config, Report& report) {
-  for (const std::string& file : config.eval.benches) {
-    const PromptSet bench = PromptSet::load({.files = {file}, .map = {}, .count_tokens = {}});
-    const std::string name = fs::path(file).stem().string();
-    const auto n = config.eval.n.find(name);
-    report.line("benchmark", fmt::format("{}: {} problems x {}", name, bench.size(),
-                                         n == config.eval.n.end() ? 1 : n->second));
+  for (const Benchmark& bench : load_benchmarks(config)) {
+    report.line("benchmark", fmt::format("{}: {} problems x {}, graded as {}", bench.name,
+                                         bench.problems.size(), bench.n, bench.grader));
   }
 }
 

@@ -108,10 +108,6 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
                          .seed = static_cast<std::uint64_t>(config.train.seed),
                          .shuffle = config.data.shuffle};
   const std::unique_ptr<Documents> documents = make_documents(wanted, text, report);
-  const auto held_out = [&](std::int64_t count) {
-    return held_out_documents(wanted, config.pretrain.held_out, count, text, report);
-  };
-
   const std::unique_ptr<Communicator> processes = alone();
   DocumentState state(make_model(config, origin, device, resumed.has_value()),
                       adamw_options(config.optim), *processes);
@@ -120,19 +116,22 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
   if (resumed) resume(state, resumed->path);
   last_step = state.step;
 
-  DocumentTrainerParts parts{.config = config,
-                             .state = state,
-                             .documents = *documents,
-                             .tokenizer = text.tokenizer,
-                             .recorder = recorder,
-                             .console = console,
-                             .held_out = held_out(config.pretrain.eval_documents),
-                             .stop_ids = read_stop_ids(origin),
-                             .origin = origin};
+  DocumentTrainerParts parts{
+      .config = config,
+      .state = state,
+      .documents = *documents,
+      .tokenizer = text.tokenizer,
+      .recorder = recorder,
+      .console = console,
+      .held_out = held_out_documents(wanted, config.pretrain.held_out,
+                                     config.pretrain.eval_documents, text, report),
+      .stop_ids = read_stop_ids(origin),
+      .origin = origin};
   std::unique_ptr<Grader> grader;
   if (config.pretrain.samples > 0) {
     wanted.mix.plain = 1;  // what a student is asked
-    parts.prompts = held_out(config.pretrain.samples);
+    parts.prompts = held_out_documents(wanted, config.pretrain.held_out, config.pretrain.samples,
+                                       text, [](const std::string&) {});
     grader = make_grader({.kind = "countdown"});
     parts.grader = grader.get();
   }

@@ -108,7 +108,7 @@ TEST_F(Pretrain, LearnsTheTaskAndGoesOnByteForByte) {
                           "pretrain.sequence_tokens=4 train.steps=2 pretrain.held_out='{}'",
                           model, path("a.txt"), path("a.txt")));
   EXPECT_EQ(text.status, 0) << text.err;
-  EXPECT_THAT(text.err, HasSubstr("1 documents of text in 3 pieces"));
+  EXPECT_THAT(text.err, HasSubstr("1 documents of text in 2 pieces"));
   write_file_atomically(
       folder_ / "chat.jsonl",
       R"({"messages":[{"role":"user","content":"Solve |"},{"role":"assistant","content":"So boxed 29"}]})"

@@ -8,6 +8,7 @@
 
 #include "cli/build_info.h"
 #include "core/error.h"
+#include "model/causal_lm.h"
 #include "ops/tensor_errors.h"
 #include "trainer/run_lock.h"
 
@@ -41,8 +42,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
                "train.steps is larger now");
   app.add_option("--device", options.device, "cpu, cuda, cuda:N, or auto: a GPU where there is one")
       ->capture_default_str();
-  app.add_option("--dtype", options.dtype, "model.dtype: auto, fp32 or bf16")
-      ->check(CLI::IsMember({"auto", "fp32", "bf16"}));
+  app.add_option("--dtype", options.dtype, "model.dtype: auto, fp32, bf16 or fp16")
+      ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
   app.add_option("--threads", options.threads, "threads of the tensor library")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
@@ -77,7 +78,7 @@ RunInfo run_info(at::Device device, at::ScalarType dtype, const std::string& met
           .revision = kBuildInfo.revision,
           .command_line = command_line(),
           .device = device.str(),
-          .dtype = dtype == at::kFloat ? "fp32" : "bf16",
+          .dtype = dtype_name(dtype),
           .method = method};
 }
 

@@ -10,6 +10,9 @@
 #include "cli/device_choice.h"
 #include "cli/model_parts.h"
 #include "core/error.h"
+#include "core/stopwatch.h"
+#include "eval/evaluator.h"
+#include "io/step_name.h"
 #include "model/weights.h"
 #include "ops/tensor_errors.h"
 #include "trainer/run_lock.h"
@@ -82,6 +85,44 @@ void restore(TrainState& state, const Source& source) {
   if (source.resumed) resume(state, source.resumed->path);
 }
 
+std::unique_ptr<Evaluator> make_evaluator(const RunConfig& config, const PromptRenderer& renderer,
+                                          const std::vector<TokenId>& stop_ids, Recorder& recorder,
+                                          Console& console) {
+  if (config.eval.benches.empty() || config.eval.every == 0) return nullptr;
+  auto evaluator = std::make_unique<Evaluator>(config, renderer, stop_ids, console);
+  for (const std::string& note :
+       overlap_notes(evaluator->benchmarks(), config.data.train, config.data.map))
+    recorder.warn(note);
+  return evaluator;
+}
+
+// Into run/eval/step-NNNNNN. What fails is a warning: the run matters more, and `eval` can make
+// up for it from the checkpoint.
+std::optional<MetricSet> evaluate_step(Evaluator& evaluator, const RunConfig& config,
+                                       const CausalLm& model, std::int64_t step, Recorder& recorder,
+                                       const std::function<bool()>& stop) {
+  Stopwatch clock;
+  try {
+    const std::optional<EvalSummary> summary =
+        evaluator.run(model,
+                      {.model = config.model.path,
+                       .step = step,
+                       .folder = recorder.directory() / "eval" / step_name(step),
+                       .replace_other = true},
+                      stop);
+    if (!summary) return std::nullopt;
+    recorder.info(
+        fmt::format("step {}, evaluated:\n{}", step, summary_table(*summary, config.eval.k)));
+    MetricSet metrics = evaluation_metrics(*summary, config.eval.k);
+    metrics.set("timing_s/eval", clock.lap());
+    return metrics;
+  } catch (const RunError& error) {
+    recorder.warn(
+        fmt::format("step {} was not evaluated: {}. The run goes on", step, error.message()));
+    return std::nullopt;
+  }
+}
+
 int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions& options,
              Console& console, const std::function<bool()>& stop, std::int64_t& last_step) {
   const Method method = resolve_method(config.method, config.loss);
@@ -112,14 +153,16 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                  .revision = kBuildInfo.revision,
                  .command_line = options.command_line,
                  .device = device.str(),
-<<<<<<< HEAD
-                 .dtype = dtype_name(state.model.dtype())},
-=======
-                 .dtype = state.model.dtype() == at::kFloat ? "fp32" : "bf16",
+                 .dtype = dtype_name(state.model.dtype()),
                  .method = std::string(method.name)},
->>>>>>> pretrain
                 state.step);
-  if (state.step >= config.train.steps) {
+  const std::vector<TokenId> stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn);
+  const std::unique_ptr<Evaluator> evaluator =
+      make_evaluator(config, renderer, stop_ids, recorder, console);
+  const bool unevaluated =
+      evaluator && evaluation_due(config, state.step) &&
+      !fs::exists(recorder.directory() / "eval" / step_name(state.step) / "summary.json");
+  if (state.step >= config.train.steps && !unevaluated) {
     recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
                               state.step, config.train.steps));
     recorder.finish("finished", state.step);
@@ -128,6 +171,12 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));
+  std::function<std::optional<MetricSet>(std::int64_t)> evaluate;
+  if (evaluator) {
+    evaluate = [&](std::int64_t step) {
+      return evaluate_step(*evaluator, config, state.model, step, recorder, stop);
+    };
+  }
   Trainer trainer({.config = config,
                    .state = state,
                    .problems = problems,
@@ -137,8 +186,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                    .recorder = recorder,
                    .console = console,
                    .reference = reference ? &*reference : nullptr,
-                   .stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn),
-                   .origin = source.model});
+                   .stop_ids = stop_ids,
+                   .origin = source.model,
+                   .evaluate = evaluate});
   const bool whole = trainer.run([&] {
     last_step = state.step;
     return stop();
@@ -188,8 +238,19 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
                     "prompt and response may not fit the model's {} positions",
                     config.context.max_solution_tokens, shape.max_positions));
   }
-  if (!config.eval.benches.empty())
-    warn("eval.benches: evaluation during training is not there yet");
+  const CheckpointConfig& saved = config.checkpoint;
+  if (saved.keep_best.starts_with("val-") &&
+      (config.eval.benches.empty() || config.eval.every == 0)) {
+    warn(fmt::format("checkpoint.keep_best: nothing is evaluated, so there is no '{}'",
+                     saved.keep_best));
+  }
+  if (saved.keep_best.starts_with("val-") && saved.every > 0 &&
+      config.eval.every % saved.every != 0) {
+    warn(
+        fmt::format("eval.every = {} is no multiple of checkpoint.every = {}: checkpoint.keep_best "
+                    "sees the steps alone that are both evaluated and saved",
+                    config.eval.every, saved.every));
+  }
 }
 
 int run_training(const RunConfig& config, const TrainingOptions& options, Console& console,

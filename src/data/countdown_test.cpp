@@ -101,6 +101,25 @@ TEST(CountdownTask, AreAFunctionOfTheSeed) {
             countdown_document(source, {}, 4, 9).prompt);
 }
 
+// Models that were trained with the split rely on it: it must never change.
+TEST(CountdownTask, TheSplitStaysAsItIs) {
+  int held_out = 0;
+  std::uint64_t sum = 0;
+  for (int a = 2; a <= 20; ++a) {
+    for (int b = a; b <= 20; ++b) {
+      for (int c = b; c <= 20; ++c) {
+        for (int target = 10; target <= 99; ++target) {
+          if (countdown_split({c, a, b}, target) == CountdownSplit::kTrain) continue;
+          ++held_out;
+          sum = sum * 31 + std::uint64_t(((a * 100 + b) * 100 + c) * 100 + target);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(held_out, 12'034);
+  EXPECT_EQ(sum, 11'255'983'337'834'987'316u);
+}
+
 TEST(CountdownTask, NoHeldOutProblemIsInTheDocuments) {
   std::set<std::string> held_out;
   for (const Json& row : countdown_rows(CountdownSource::parse("countdown:3:held-out:900")))

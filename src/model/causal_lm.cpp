@@ -5,10 +5,19 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "model/checkpointed.h"
+#include "model/dense_forward.h"
 #include "model/rope_settings.h"
 #include "ops/rms_norm.h"
 
 namespace antisd {
+namespace {
+
+DenseTokens dense_tokens(const at::Tensor& ids, const at::Tensor& positions) {
+  return {ids.numel(), ids.const_data_ptr<std::int64_t>(),
+          positions.const_data_ptr<std::int32_t>()};
+}
+
+}  // namespace
 
 namespace {
 
@@ -178,6 +187,13 @@ void CausalLm::run_packed(std::size_t index, ResidualStream& x, const PackedBatc
 at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) const {
   check_ids(batch);
   check_length(batch.longest_sequence);
+  if (suits_dense_forward(*this)) {
+    return dense_forward(*this, dense_tokens(batch.ids, batch.positions),
+                         [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
+                           return attention(q, k, v, batch.layout, shape_.layers[i].window,
+                                            attention_scale());
+                         });
+  }
   at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
   if (!checkpoint || !at::GradMode::is_enabled()) {
     ResidualStream stream(std::move(x), /*own=*/true);
@@ -203,15 +219,24 @@ at::Tensor CausalLm::extend(const CacheExtension& tokens, const KvView& cache) c
   const at::NoGradGuard no_grad;
   check_length(tokens.longest_sequence);
   ANTISD_CHECK_EQ(cache.size(), layers_.size());
+  const auto attend = [&](std::size_t i, const at::Tensor& q) {
+    const std::vector<std::int64_t> rows = {-1, shape_.kv_heads, shape_.head_dim};
+    return attention(q, cache[i].keys.view(rows), cache[i].values.view(rows), tokens.layout,
+                     shape_.layers[i].window, attention_scale());
+  };
+  if (suits_dense_forward(*this)) {
+    return dense_forward(*this, dense_tokens(tokens.ids, tokens.positions),
+                         [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
+                           store_kv(k, v, tokens.slots, cache[i]);
+                           return attend(i, q);
+                         });
+  }
   ResidualStream x(at::embedding(embedding_, tokens.ids), /*own=*/true);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const CacheTarget target{cache[i], tokens.slots};
-    const std::vector<std::int64_t> rows = {-1, shape_.kv_heads, shape_.head_dim};
-    run_layer(i, x, {tokens.positions, tokens.longest_sequence, &target},
-              [&](const at::Tensor& q, const at::Tensor&, const at::Tensor&) {
-                return attention(q, cache[i].keys.view(rows), cache[i].values.view(rows),
-                                 tokens.layout, shape_.layers[i].window, attention_scale());
-              });
+    run_layer(
+        i, x, {tokens.positions, tokens.longest_sequence, &target},
+        [&](const at::Tensor& q, const at::Tensor&, const at::Tensor&) { return attend(i, q); });
   }
   return x.normed(final_norm_, shape_.norm_eps);
 }

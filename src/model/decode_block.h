@@ -1,6 +1,6 @@
-// One token of each of a few sequences through all layers, on the calling thread, in fp32 on a CPU:
-// the maths of layer.h for the case where every operation is small. Rows do not depend on each
-// other, so threads take blocks of rows and need not meet between layers.
+// One token of each of a few sequences through all layers (dense_forward.h) over a paged cache.
+// Rows do not depend on each other, so threads take blocks of rows and need not meet between
+// layers.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct DecodeRows {
   std::int64_t most_pages = 0;
 };
 
-// states: [rows, hidden], after the last norm. Positions must be reserved in the model before
-// several threads call this. Not for sparse layers.
-void decode_block(const CausalLm& model, const KvView& cache, const DecodeRows& in, float* states);
+// Returns [rows, hidden], after the last norm. Positions must be reserved in the model before
+// several threads call this. For models that suits_dense_forward() takes.
+at::Tensor decode_block(const CausalLm& model, const KvView& cache, const DecodeRows& in);
 
 }  // namespace antisd

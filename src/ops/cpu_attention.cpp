@@ -141,7 +141,7 @@ void cpu_attention_forward(const at::Tensor& q, const at::Tensor& k, const at::T
     const std::int64_t columns = transposed_width(all.last - all.first);
     float* keys = scratch(0, dim * columns);  // [dim, columns]
     transpose_tile(k.const_data_ptr<float>() + kv_at + all.first * k_stride, k_stride,
-                   all.last - all.first, dim, keys, columns);
+                   all.last - all.first, dim, keys, columns, columns);
     for (std::int64_t row = task.begin; row < task.end; row += kQueryTile) {
       const std::int64_t rows = std::min(kQueryTile, task.end - row);
       const KeyRange range(row, row + rows, shift, window);
@@ -189,9 +189,9 @@ void cpu_attention_backward(const at::Tensor& dout, const at::Tensor& q, const a
     const float* key = k.const_data_ptr<float>() + kv_at;
     float* keys_by_column = scratch(0, dim * columns);  // [dim, columns]
     float* values_by_column = scratch(1, dim * columns);
-    transpose_tile(key, k_stride, keys, dim, keys_by_column, columns);
+    transpose_tile(key, k_stride, keys, dim, keys_by_column, columns, columns);
     transpose_tile(v.const_data_ptr<float>() + kv_at, k_stride, keys, dim, values_by_column,
-                   columns);
+                   columns, columns);
     for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       const float* logs = lse.const_data_ptr<float>() + head * total + q0;
       for (std::int64_t row = 0; row < queries; row += kQueryTile) {

@@ -28,7 +28,23 @@ ANTISD_INLINE void for_page_parts(const std::int32_t* pages, std::int64_t first,
   }
 }
 
-// A head of a compile-time width keeps its query and its sum in registers; 0 is any width.
+// Values of one query up to this size are fetched into the second cache while its keys are read.
+constexpr std::int64_t kPrefetchBytes = 256 << 10;
+constexpr std::int64_t kLineFloats = 16;
+
+// Halves are added to halves: the sum of a simd reduction adds one lane after the other, which
+// takes longer than the products of a head.
+ANTISD_INLINE float sum_lanes(float (&x)[kLineFloats]) {
+#pragma omp simd
+  for (int i = 0; i < 8; ++i)
+    x[i] += x[i + 8];
+#pragma omp simd
+  for (int i = 0; i < 4; ++i)
+    x[i] += x[i + 4];
+  return (x[0] + x[2]) + (x[1] + x[3]);
+}
+
+// kDim: the width of a head where it is known when this is compiled, or 0.
 template <int kDim>
 ANTISD_INLINE void attend(const PagedRows& kv, const float* q, const std::int32_t* pages,
                           std::int64_t length, float* scores, float* out) {
@@ -36,17 +52,25 @@ ANTISD_INLINE void attend(const PagedRows& kv, const float* q, const std::int32_
   const std::int64_t group = kv.heads / kv.kv_heads, token = kv.kv_heads * dim;
   const std::int64_t first = kv.window > 0 && length > kv.window ? length - kv.window : 0;
   const std::int64_t count = length - first;
+  const bool prefetch = count * token * static_cast<std::int64_t>(sizeof(float)) <= kPrefetchBytes;
   for_page_parts(pages, first, length, [&](const PagePart& part) {
-    const float* page = kv.keys + (part.page * kPageTokens + part.first) * token;
+    const std::int64_t at = (part.page * kPageTokens + part.first) * token;
     for (std::int64_t i = 0; i < part.count; ++i) {
+      for (std::int64_t d = i * token; prefetch && d < (i + 1) * token; d += kLineFloats)
+        __builtin_prefetch(kv.values + at + d, /*rw=*/0, /*locality=*/2);
       for (std::int64_t head = 0; head < kv.heads; ++head) {
-        const float* key = page + i * token + head / group * dim;
+        const float* key = kv.keys + at + i * token + head / group * dim;
         const float* query = q + head * dim;
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t d = 0; d < dim; ++d)
-          sum += query[d] * key[d];
-        scores[head * count + part.at + i] = sum * kv.scale;
+        float lanes[kLineFloats] = {};
+        std::int64_t d = 0;
+        for (; d + kLineFloats <= dim; d += kLineFloats) {
+#pragma omp simd
+          for (std::int64_t lane = 0; lane < kLineFloats; ++lane)
+            lanes[lane] += query[d + lane] * key[d + lane];
+        }
+        for (; d < dim; ++d)
+          lanes[0] += query[d] * key[d];
+        scores[head * count + part.at + i] = sum_lanes(lanes) * kv.scale;
       }
     }
   });
@@ -69,28 +93,30 @@ ANTISD_INLINE void attend(const PagedRows& kv, const float* q, const std::int32_
   }
   for (std::int64_t i = 0; i < kv.heads * dim; ++i)
     out[i] = 0;
+  // A few tokens at a time for all heads: memory is read in its order, the sums are not read and
+  // written for every token.
+  constexpr std::int64_t kAtATime = 4;
   for_page_parts(pages, first, length, [&](const PagePart& part) {
     const float* page = kv.values + (part.page * kPageTokens + part.first) * token;
-    for (std::int64_t head = 0; head < kv.heads; ++head) {
-      const float* value = page + head / group * dim;
-      const float* weights = scores + head * count + part.at;
-      float* sum = out + head * dim;
-      if constexpr (kDim > 0) {
-        float sums[kDim];
-        for (int d = 0; d < kDim; ++d)
-          sums[d] = sum[d];
-        for (std::int64_t i = 0; i < part.count; ++i) {
+    for (std::int64_t i = 0; i < part.count; i += kAtATime) {
+      const std::int64_t tokens = part.count - i < kAtATime ? part.count - i : kAtATime;
+      for (std::int64_t head = 0; head < kv.heads; ++head) {
+        const float* value = page + i * token + head / group * dim;
+        const float* weights = scores + head * count + part.at + i;
+        float* sum = out + head * dim;
+        if (tokens == kAtATime) {
+          const float w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
 #pragma omp simd
-          for (int d = 0; d < kDim; ++d)
-            sums[d] += weights[i] * value[i * token + d];
-        }
-        for (int d = 0; d < kDim; ++d)
-          sum[d] = sums[d];
-      } else {
-        for (std::int64_t i = 0; i < part.count; ++i) {
+          for (std::int64_t d = 0; d < dim; ++d) {
+            sum[d] += w0 * value[d] + w1 * value[token + d] + w2 * value[2 * token + d] +
+                      w3 * value[3 * token + d];
+          }
+        } else {
+          for (std::int64_t t = 0; t < tokens; ++t) {
 #pragma omp simd
-          for (std::int64_t d = 0; d < dim; ++d)
-            sum[d] += weights[i] * value[i * token + d];
+            for (std::int64_t d = 0; d < dim; ++d)
+              sum[d] += weights[t] * value[t * token + d];
+          }
         }
       }
     }
@@ -115,45 +141,6 @@ ANTISD_SIMD_CLONES void attend_128(const PagedRows& kv, const float* q, const st
 }
 
 }  // namespace
-
-ANTISD_SIMD_CLONES void rms_norm_row(const float* x, const float* weight, std::int64_t width,
-                                     float eps, float* y) {
-  float squares = 0;
-#pragma omp simd reduction(+ : squares)
-  for (std::int64_t i = 0; i < width; ++i)
-    squares += x[i] * x[i];
-  const float inverse = 1.0f / __builtin_sqrtf(squares / static_cast<float>(width) + eps);
-#pragma omp simd
-  for (std::int64_t i = 0; i < width; ++i)
-    y[i] = x[i] * inverse * weight[i];
-}
-
-ANTISD_SIMD_CLONES void rotate_row(float* x, std::int64_t heads, std::int64_t head_dim,
-                                   const float* cosine, const float* sine) {
-  const std::int64_t half = head_dim / 2;
-  for (std::int64_t head = 0; head < heads; ++head) {
-    float* row = x + head * head_dim;
-#pragma omp simd
-    for (std::int64_t i = 0; i < half; ++i) {
-      const float a = row[i], b = row[half + i];
-      row[i] = a * cosine[i] - b * sine[i];
-      row[half + i] = b * cosine[i] + a * sine[i];
-    }
-  }
-}
-
-ANTISD_SIMD_CLONES void gate_row(const float* gate_up, std::int64_t width, float* y) {
-  const float* up = gate_up + width;
-#pragma omp simd
-  for (std::int64_t i = 0; i < width; ++i)
-    y[i] = gate_up[i] / (1.0f + simd_exp(-gate_up[i])) * up[i];
-}
-
-ANTISD_SIMD_CLONES void add_row(const float* x, std::int64_t width, float* y) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < width; ++i)
-    y[i] += x[i];
-}
 
 void attend_row(const PagedRows& kv, const float* q, const std::int32_t* pages, std::int64_t length,
                 float* out) {

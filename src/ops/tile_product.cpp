@@ -64,11 +64,12 @@ void tile_product(std::int64_t m, std::int64_t n, std::int64_t k, StridedMatrix 
 }
 
 void transpose_tile(const float* from, std::int64_t from_row, std::int64_t rows,
-                    std::int64_t columns, float* to, std::int64_t padded_rows) {
-  kKernels.transpose(from, from_row, rows, columns, to, padded_rows);
-  if (rows == padded_rows) return;
+                    std::int64_t columns, float* to, std::int64_t to_row,
+                    std::int64_t padded_rows) {
+  kKernels.transpose(from, from_row, rows, columns, to, to_row);
+  if (rows >= padded_rows) return;
   for (std::int64_t column = 0; column < columns; ++column)
-    std::fill(to + column * padded_rows + rows, to + (column + 1) * padded_rows, 0.0f);
+    std::fill(to + column * to_row + rows, to + column * to_row + padded_rows, 0.0f);
 }
 
 }  // namespace antisd

@@ -20,9 +20,10 @@ struct StridedMatrix {
 void tile_product(std::int64_t m, std::int64_t n, std::int64_t k, StridedMatrix a, const float* b,
                   std::int64_t b_row, float* c, std::int64_t c_row, bool add);
 
-// to[column, row] = from[row, column]; zero for rows up to `padded_rows`, the length of a row of
-// `to`.
+// to[column, row] = from[row, column]; rows of `to` are to_row floats apart. Zeros follow in a row
+// of `to` up to `padded_rows` numbers.
 void transpose_tile(const float* from, std::int64_t from_row, std::int64_t rows,
-                    std::int64_t columns, float* to, std::int64_t padded_rows);
+                    std::int64_t columns, float* to, std::int64_t to_row,
+                    std::int64_t padded_rows = 0);
 
 }  // namespace antisd

@@ -54,11 +54,13 @@ TEST(TransposeTile, ExchangesRowsAndColumnsAndPadsWithZeros) {
     for (const std::int64_t columns : {1, 5, 8, 27}) {
       const std::int64_t from_row = columns + 2, padded = rows + 11;
       const auto from = random_numbers(rows * from_row, 4);
-      std::vector<float> to(columns * padded, 9);
-      transpose_tile(from.data(), from_row, rows, columns, to.data(), padded);
+      std::vector<float> to(columns * (padded + 1), 9);
+      transpose_tile(from.data(), from_row, rows, columns, to.data(), padded + 1, padded);
       for (std::int64_t column = 0; column < columns; ++column) {
         for (std::int64_t row = 0; row < padded; ++row)
-          EXPECT_EQ(to[column * padded + row], row < rows ? from[row * from_row + column] : 0);
+          EXPECT_EQ(to[column * (padded + 1) + row],
+                    row < rows ? from[row * from_row + column] : 0);
+        EXPECT_EQ(to[column * (padded + 1) + padded], 9);
       }
     }
   }

@@ -82,10 +82,12 @@ DocumentSums add_gradients(CausalLm& model, AdamW& optimizer,
                            const LossOptions& options) {
   DocumentSums sums = count(documents, model.device());
   const auto runs = cut_documents(documents, options.micro_batch_tokens);
+  const double derivative =
+      -gradient_scale(model.dtype(), sums.counted) / static_cast<double>(sums.counted);
   try {
     for (const auto& run : runs) {
       const at::Tensor logp = log_probabilities(model, run, options.gradient_checkpointing);
-      logp.backward(at::full_like(logp, -1.0 / static_cast<double>(sums.counted)));
+      logp.backward(at::full_like(logp, derivative));
       sums.loss.sub_(logp.detach().sum(at::kDouble));
       if (runs.size() > 1) optimizer.take_gradients();
     }

@@ -1,7 +1,7 @@
 // The loss of documents: cross-entropy of the tokens that count.
 //
-//   const DocumentSums sums = add_gradients(model, optimizer, documents, options);   // one
-//   update's optimizer.step(lr);
+//   const DocumentSums sums = add_gradients(model, optimizer, documents, options);
+//   optimizer.step(lr, gradient_scale(model.dtype(), sums.counted));
 #pragma once
 
 #include <span>
@@ -32,7 +32,8 @@ std::vector<std::span<const TrainingDocument>> cut_documents(
 DocumentSums measure_loss(const CausalLm& model, std::span<const TrainingDocument> documents,
                           const LossOptions& options);
 
-// Leaves the gradient of the mean over all tokens that count with the optimizer.
+// Leaves the gradient of the mean over all tokens that count with the optimizer, times
+// gradient_scale(model.dtype(), counted).
 DocumentSums add_gradients(CausalLm& model, AdamW& optimizer,
                            std::span<const TrainingDocument> documents, const LossOptions& options);
 

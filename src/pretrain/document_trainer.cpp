@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kPeakFlops = 989e12;  // dense bf16 of an H100 or H200
 constexpr std::size_t kLoggedSamples = 2;
-constexpr std::size_t kLeastPromptTokens = 8;  // of a text that is to be gone on with
+constexpr std::size_t kTextPromptTokens = 16;  // of a text that is to be gone on with
 
 bool has_finite_gradients(const CausalLm& model) {
   for (const Parameter& parameter : model.parameters()) {
@@ -81,7 +81,8 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   const double lr = schedule_.at(state_.step), save_s = keeper_.take_seconds();
   const DocumentSums sums =
       add_gradients(state_.model, state_.optimizer, documents, loss_options());
-  const UpdateReport report = state_.optimizer.step(lr);
+  const UpdateReport report =
+      state_.optimizer.step(lr, gradient_scale(state_.model.dtype(), sums.counted));
   if (!report.applied) find_culprit(documents, report.culprit);
   const double loss = sums.fetch_mean(), seconds = clock.lap();
   ++state_.step;
@@ -127,8 +128,8 @@ void DocumentTrainer::evaluate(MetricSet& metrics) {
 void DocumentTrainer::sample(MetricSet& metrics) {
   std::vector<RolloutRequest> requests;
   for (const TrainingDocument& document : parts_.prompts) {
-    const std::size_t tokens =
-        std::min(std::max(document.prompt_tokens(), kLeastPromptTokens), document.ids.size() - 1);
+    const std::size_t own = document.prompt_tokens();
+    const std::size_t tokens = own > 1 ? own : std::min(kTextPromptTokens, document.ids.size() - 1);
     requests.push_back({{document.ids.begin(), document.ids.begin() + std::ptrdiff_t(tokens)},
                         1,
                         static_cast<std::uint32_t>(requests.size())});

@@ -24,6 +24,7 @@ void write_tokenizer(const fs::path& from, const fs::path& directory) {
       write_file_atomically(directory / name, text);
     return;
   }
+  Tokenizer::load(from);  // says what is wrong with it under its own name
   for (const char* name : kTokenizerFiles) {
     if (fs::exists(from / name)) write_file_atomically(directory / name, read_file(from / name));
   }

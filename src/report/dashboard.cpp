@@ -86,6 +86,15 @@ void add_common_headers(httplib::Response& response, const std::string& policy) 
   response.set_header("Cache-Control", "no-store");
 }
 
+// It travels in addresses and cookies.
+void check_token(const std::string& token) {
+  constexpr const char* kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~";
+  if (token.find_first_not_of(kAllowed) == std::string::npos) return;
+  throw InputError("a token is made of letters, digits and - _ . ~",
+                   {.where = "--token", .remedy = "leave it out, and one is made up"});
+}
+
 fs::path existing_folder(const fs::path& folder) {
   std::error_code error;
   fs::path canonical = fs::canonical(folder, error);
@@ -100,7 +109,9 @@ fs::path existing_folder(const fs::path& folder) {
 }  // namespace
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  // "127.evil.example" is a name that anybody may point anywhere.
+  const bool is_v4 = host.find_first_not_of("0123456789.") == std::string::npos;
+  return host == "localhost" || host == "::1" || (is_v4 && host.starts_with("127."));
 }
 
 bool equal_in_constant_time(const std::string& a, const std::string& b) {
@@ -118,6 +129,7 @@ class Dashboard::Server {
         root_(existing_folder(options_.folder)),
         folder_(root_, {.boundary = root_}),
         id_(random_hex()) {
+    check_token(options_.token);
     if (options_.token.empty() && !is_loopback(options_.host)) options_.token = random_hex();
     find();
     while (runs_.refresh(std::int64_t{64} << 20)) {

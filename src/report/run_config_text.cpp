@@ -6,6 +6,7 @@
 #include <toml++/toml.h>
 
 #include "core/error.h"
+#include "core/toml_text.h"
 
 namespace antisd {
 namespace {
@@ -21,7 +22,11 @@ void flatten(const toml::table& table, const std::string& prefix, ConfigText& ou
       continue;
     }
     std::ostringstream text;
-    node.visit([&](const auto& value) { text << value; });
+    if (const auto* number = node.as_floating_point()) {
+      text << toml_value(number->get());  // the shortest that reads back as the same
+    } else {
+      node.visit([&](const auto& value) { text << value; });
+    }
     out[name] = text.str();
   }
 }

@@ -9,18 +9,19 @@ namespace {
 constexpr int kMaxDepth = 6;
 constexpr std::size_t kMaxRuns = 500;
 constexpr std::size_t kMaxEntries = 20'000;  // of a folder
-constexpr int kMaxFolders = 20'000;          // that are looked into
+constexpr std::size_t kMaxFolders = 20'000;  // that are looked into
 
 class Search {
  public:
   std::vector<FoundRun> runs;
 
   void look_into(const Folder& folder, const std::string& name, int depth) {
-    if (runs.size() >= kMaxRuns || ++folders_ > kMaxFolders) return;
+    if (runs.size() >= kMaxRuns || seen_.size() >= kMaxFolders) return;
+    std::error_code error;
+    const auto canonical = std::filesystem::canonical(folder.path(), error);
+    if (error || !seen_.insert(canonical.string()).second) return;  // links lead in circles
     if (is_run(folder)) {
-      std::error_code error;
-      const auto canonical = std::filesystem::canonical(folder.path(), error);
-      if (!error && seen_.insert(canonical.string()).second) runs.push_back({name, folder});
+      runs.push_back({name, folder});
       return;
     }
     if (depth >= kMaxDepth) return;
@@ -33,7 +34,6 @@ class Search {
 
  private:
   std::set<std::string> seen_;
-  int folders_ = 0;
 };
 
 }  // namespace

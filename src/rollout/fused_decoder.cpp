@@ -3,8 +3,9 @@
 #include <atomic>
 
 #include "model/decode_block.h"
-#include "ops/blas.h"
+#include "model/dense_forward.h"
 #include "ops/cpu_sampling.h"
+#include "ops/panels.h"
 #include "rollout/host_slots.h"
 
 namespace antisd {
@@ -62,22 +63,22 @@ class FusedDecoder : public Decoder {
 
  private:
   void run_block(std::int64_t begin, std::int64_t end) {
+    const at::NoGradGuard no_grad;  // of the thread
     const std::int64_t hidden = model_.shape().hidden, rows = end - begin;
     const std::int64_t width = model_.head().size(0);
-    thread_local std::vector<float> states, logits;
-    states.resize(rows * hidden);
-    decode_block(model_, pool_.view(),
-                 {rows, slots_.tokens.data() + begin, slots_.positions.data() + begin,
-                  cache_slots_.data() + begin, slots_.pages.data() + begin * slots_.most_pages,
-                  slots_.most_pages},
-                 states.data());
+    const at::Tensor states =
+        decode_block(model_, pool_.view(),
+                     {rows, slots_.tokens.data() + begin, slots_.positions.data() + begin,
+                      cache_slots_.data() + begin, slots_.pages.data() + begin * slots_.most_pages,
+                      slots_.most_pages});
+    thread_local std::vector<float> logits;
     const std::int64_t at_a_time = std::clamp<std::int64_t>(kLogitFloats / width, 1, rows);
     logits.resize(at_a_time * width);
     for (std::int64_t row = 0; row < rows; row += at_a_time) {
       const std::int64_t count = std::min(at_a_time, rows - row);
-      matrix_product(Transpose::kNo, Transpose::kYes, count, width, hidden, 1,
-                     states.data() + row * hidden, hidden, model_.head().const_data_ptr<float>(),
-                     hidden, 0, logits.data(), width);
+      panel_row_product(model_.head().const_data_ptr<float>(),
+                        states.const_data_ptr<float>() + row * hidden, count, hidden, width,
+                        logits.data());
       for (std::int64_t i = 0; i < count; ++i)
         sample_row(logits.data() + i * width, begin + row + i);
     }
@@ -104,10 +105,8 @@ class FusedDecoder : public Decoder {
 }  // namespace
 
 bool fused_decode_suits(const CausalLm& model) {
-  if (!model.device().is_cpu() || model.dtype() != at::kFloat) return false;
-  for (const LayerShape& layer : model.shape().layers)
-    if (layer.sparse) return false;
-  return model.shape().parameter_count() * 4 <= kMostWeightBytes;
+  const at::NoGradGuard no_grad;
+  return suits_dense_forward(model) && model.shape().parameter_count() * 4 <= kMostWeightBytes;
 }
 
 std::unique_ptr<Decoder> make_fused_decoder(const CausalLm& model, const KvPool& pool,

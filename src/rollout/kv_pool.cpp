@@ -1,6 +1,21 @@
 #include "rollout/kv_pool.h"
 
+#include <sys/mman.h>
+
 namespace antisd {
+namespace {
+
+// Large pages where the system gives them: a step of many sequences reads all over the pool. A
+// hint, so a refusal does not matter.
+void prefer_large_pages(const at::Tensor& memory) {
+  constexpr std::uintptr_t kPage = 4096;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data_ptr());
+  const std::uintptr_t first = (begin + kPage - 1) / kPage * kPage,
+                       last = (begin + memory.nbytes()) / kPage * kPage;
+  if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+}
+
+}  // namespace
 
 std::int64_t KvPool::page_bytes(const CausalLm& model) {
   const ModelShape& shape = model.shape();
@@ -13,6 +28,7 @@ KvPool::KvPool(const CausalLm& model, std::int64_t pages) : ledger_(pages) {
   const auto layers = static_cast<std::int64_t>(shape.layers.size());
   memory_ = at::empty({layers, 2, pages, kPageTokens, shape.kv_heads, shape.head_dim},
                       at::TensorOptions().device(model.device()).dtype(model.dtype()));
+  if (memory_.is_cpu()) prefer_large_pages(memory_);
   for (std::int64_t layer = 0; layer < layers; ++layer)
     view_.push_back({memory_[layer][0], memory_[layer][1]});
 }

@@ -26,6 +26,11 @@ PromptBatch own_share(PromptBatch all, const Communicator& processes) {
 
 }  // namespace
 
+bool evaluation_due(const RunConfig& config, std::int64_t step) {
+  const std::int64_t every = config.eval.every;
+  return every > 0 && (step % every == 0 || step == config.train.steps);
+}
+
 Trainer::Trainer(TrainerParts parts)
     : parts_(std::move(parts)),
       config_(parts_.config),
@@ -53,6 +58,7 @@ bool Trainer::run(const std::function<bool()>& stop) {
   ProgressBar bar(
       parts_.console,
       {.label = "train", .unit = "step", .total = config_.train.steps, .done = state_.step});
+  evaluate_start();
   while (state_.step < config_.train.steps && !stop()) {
     step();
     bar.update(state_.step, {{"reward", last_metrics_.find("critic/rewards/mean").value_or(NAN)},
@@ -241,8 +247,22 @@ void Trainer::record_step(const StepRecord& record) {
     last_metrics_.set("perf/mfu", flops / record.times.update / *peak_flops_);
   }
   last_metrics_.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
+  if (parts_.evaluate && evaluation_due(config_, record.step))
+    last_metrics_.add(parts_.evaluate(record.step).value_or(MetricSet()));
   parts_.recorder.metrics(record.step, last_metrics_);
   parts_.recorder.rollouts(record);
+}
+
+// Step 0, and the evaluation that a signal stopped at the end of the step the run goes on from.
+void Trainer::evaluate_start() {
+  if (!parts_.evaluate || !evaluation_due(config_, state_.step)) return;
+  const std::optional<MetricSet> row = parts_.recorder.find_metrics(state_.step);
+  if (row && row->find("timing_s/eval")) return;
+  const std::optional<MetricSet> found = parts_.evaluate(state_.step);
+  if (!found) return;
+  parts_.recorder.amend(state_.step, *found);
+  // Its checkpoint is what the run goes on from.
+  if (state_.step > 0) keeper_.note_best(state_.step, *found, state_.best);
 }
 
 void Trainer::save() {

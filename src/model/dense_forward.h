@@ -1,0 +1,29 @@
+// All layers of a dense fp32 model on a CPU without gradients: the maths of layer.h on panels
+// (ops/panels.h). A thread takes a run of tokens through everything between two attentions while it
+// is in the cache. Called inside a parallel region it runs on the calling thread.
+#pragma once
+
+#include <functional>
+
+#include "model/causal_lm.h"
+
+namespace antisd {
+
+// Whether gradients are off and the model is one of these.
+bool suits_dense_forward(const CausalLm& model);
+
+struct DenseTokens {
+  std::int64_t count = 0;
+  const std::int64_t* ids = nullptr;
+  const std::int32_t* positions = nullptr;
+};
+
+// Attention proper of one layer: [tokens, heads, head_dim] each -> [tokens, heads, head_dim].
+using DenseAttend = std::function<at::Tensor(std::size_t layer, const at::Tensor& q,
+                                             const at::Tensor& k, const at::Tensor& v)>;
+
+// states: [tokens, hidden], after the last norm. ids and positions were checked by the caller.
+at::Tensor dense_forward(const CausalLm& model, const DenseTokens& tokens,
+                         const DenseAttend& attend);
+
+}  // namespace antisd
