@@ -73,28 +73,6 @@ Source find_source(const RunConfig& config, bool resume, Recorder& recorder) {
   return source;
 }
 
-PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
-                        Recorder& recorder) {
-  if (config.data.train.empty()) {
-    throw InputError("no training data is named",
-                     {.where = "data.train", .remedy = "give JSONL or Parquet files"});
-  }
-  const bool needs_answers = config.reward.kind == "math" || config.reward.kind == "code";
-  PromptSetReport report;
-  PromptSet problems = PromptSet::load(
-      {.files = config.data.train,
-       .map = config.data.map,
-       .require_answer = needs_answers,
-       .drop_duplicates = false,
-       .drop_empty_answers = needs_answers,
-       .max_prompt_characters = 0,
-       .max_prompt_tokens = config.data.max_prompt_tokens,
-       .count_tokens = [&](const Problem& p) { return std::ssize(renderer.encode(p)); }},
-      &report);
-  recorder.info(fmt::format("data: {}", report.text()));
-  return problems;
-}
-
 CausalLm make_model(const Source& source, const RunConfig& config, at::Device device) {
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   if (!source.resumed && !source.parent) return load_model(source.model, device, dtype);
@@ -105,36 +83,6 @@ void restore(TrainState& state, const Source& source) {
   state.reference = fs::absolute(source.model).lexically_normal().string();
   if (source.parent) start_from(state, source.parent->path);
   if (source.resumed) resume(state, source.resumed->path);
-}
-
-void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
-                    Recorder& recorder) {
-  const std::int64_t longest = config.rollout.max_sequence_tokens;
-  if (longest > shape.max_positions) {
-    recorder.warn(
-        fmt::format("rollout.max_sequence_tokens = {} is more than the model's {} "
-                    "positions: responses end there",
-                    longest, shape.max_positions));
-  } else if (method.needs_teacher() &&
-             longest + config.context.max_solution_tokens > shape.max_positions) {
-    recorder.warn(
-        fmt::format("with a solution of context.max_solution_tokens = {} a teacher's "
-                    "prompt and response may not fit the model's {} positions",
-                    config.context.max_solution_tokens, shape.max_positions));
-  }
-  const CheckpointConfig& saved = config.checkpoint;
-  if (saved.keep_best.starts_with("val-") &&
-      (config.eval.benches.empty() || config.eval.every == 0)) {
-    recorder.warn(fmt::format("checkpoint.keep_best: nothing is evaluated, so there is no '{}'",
-                              saved.keep_best));
-  }
-  if (saved.keep_best.starts_with("val-") && saved.every > 0 &&
-      config.eval.every % saved.every != 0) {
-    recorder.warn(
-        fmt::format("eval.every = {} is no multiple of checkpoint.every = {}: checkpoint.keep_best "
-                    "sees the steps alone that are both evaluated and saved",
-                    config.eval.every, saved.every));
-  }
 }
 
 std::unique_ptr<Evaluator> make_evaluator(const RunConfig& config, const PromptRenderer& renderer,
@@ -182,7 +130,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
   const Source source = find_source(config, options.resume, recorder);
   const auto warn = [&](const std::string& text) { recorder.warn(text); };
   const PromptRenderer renderer = make_renderer(source.model, config.data, warn);
-  const PromptSet problems = load_problems(config, renderer, recorder);
+  PromptSetReport report;
+  const PromptSet problems = load_problems(config, renderer, report);
+  recorder.info("data: " + report.text());
   const std::unique_ptr<Grader> grader = make_grader(config.reward);
   const std::unique_ptr<Communicator> processes = alone();
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
@@ -191,9 +141,10 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                    PromptStream(problems.size(), problems.fingerprint(),
                                 {.seed = seed, .shuffle = config.data.shuffle}),
                    method.gate, adamw_options(config.optim), *processes);
+  if (method.slow_teacher()) state.teacher.emplace(state.model, state.optimizer);
   restore(state, source);
   last_step = state.step;
-  warn_of_limits(config, method, state.model.shape(), recorder);
+  warn_of_limits(config, method, state.model.shape(), warn);
   std::optional<CausalLm> reference;
   if (config.loss.kl_coef > 0) reference = load_model(state.reference, device, state.model.dtype());
 
@@ -248,6 +199,59 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
 }
 
 }  // namespace
+
+PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
+                        PromptSetReport& report, std::vector<std::int64_t>* lengths) {
+  if (config.data.train.empty()) {
+    throw InputError("no training data is named",
+                     {.where = "data.train", .remedy = "give JSONL or Parquet files"});
+  }
+  const bool needs_answers = config.reward.kind == "math" || config.reward.kind == "code";
+  return PromptSet::load({.files = config.data.train,
+                          .map = config.data.map,
+                          .require_answer = needs_answers,
+                          .drop_duplicates = false,
+                          .drop_empty_answers = needs_answers,
+                          .max_prompt_characters = 0,
+                          .max_prompt_tokens = config.data.max_prompt_tokens,
+                          .count_tokens =
+                              [&](const Problem& p) {
+                                const std::int64_t tokens = std::ssize(renderer.encode(p));
+                                if (lengths != nullptr) lengths->push_back(tokens);
+                                return tokens;
+                              }},
+                         &report);
+}
+
+void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
+                    const Warn& warn) {
+  const std::int64_t longest = config.rollout.max_sequence_tokens;
+  if (longest > shape.max_positions) {
+    warn(
+        fmt::format("rollout.max_sequence_tokens = {} is more than the model's {} "
+                    "positions: responses end there",
+                    longest, shape.max_positions));
+  } else if (method.needs_teacher() &&
+             longest + config.context.max_solution_tokens > shape.max_positions) {
+    warn(
+        fmt::format("with a solution of context.max_solution_tokens = {} a teacher's "
+                    "prompt and response may not fit the model's {} positions",
+                    config.context.max_solution_tokens, shape.max_positions));
+  }
+  const CheckpointConfig& saved = config.checkpoint;
+  if (saved.keep_best.starts_with("val-") &&
+      (config.eval.benches.empty() || config.eval.every == 0)) {
+    warn(fmt::format("checkpoint.keep_best: nothing is evaluated, so there is no '{}'",
+                     saved.keep_best));
+  }
+  if (saved.keep_best.starts_with("val-") && saved.every > 0 &&
+      config.eval.every % saved.every != 0) {
+    warn(
+        fmt::format("eval.every = {} is no multiple of checkpoint.every = {}: checkpoint.keep_best "
+                    "sees the steps alone that are both evaluated and saved",
+                    config.eval.every, saved.every));
+  }
+}
 
 int run_training(const RunConfig& config, const TrainingOptions& options, Console& console,
                  const std::function<bool()>& stop) {

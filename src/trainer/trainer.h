@@ -59,6 +59,9 @@ class Trainer {
   };
 
   void step();
+  const CausalLm& teacher() const {
+    return state_.teacher ? state_.teacher->model() : state_.model;
+  }
   PromptBatch next_prompts();
   RolloutBatch sample(const PromptBatch& prompts);
   ContextBatch build_contexts(const PromptBatch& prompts, const RolloutBatch& batch) const;
@@ -85,6 +88,7 @@ class Trainer {
   BatchGrader grader_;
   ContextBuilder context_;
   Updater updater_;
+  std::optional<double> peak_flops_;  // of the device, where it is known
   MetricSet last_metrics_;
   CheckpointKeeper keeper_;
 };
