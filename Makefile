@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PRESET := $(if $(filter 1,$(CUDA)),cuda,release)
 BUILD := $(if $(filter 1,$(CUDA)),build/cuda,build)
 
-.PHONY: all setup build test demo bundle docs references format check-format check-includes clean
+.PHONY: all setup build test browser-test demo bundle docs references format check-format check-includes clean
 
 all: build
 
@@ -22,6 +22,11 @@ build: setup
 
 test: build
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure
+
+# Report and dashboard in a real browser (setup/debian-browser.txt); says so and passes where there is none.
+# SCREENSHOTS=docs takes the pictures of the README anew.
+browser-test: build
+	@python3 tools/browser_test.py $(BUILD)/antisd $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
 
 # The best thing that works so far: one conversation through template and tokenizer, and this machine's report.
 demo: build

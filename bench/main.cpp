@@ -17,6 +17,7 @@
 #include "bench/precision.h"
 #include "bench/rollout.h"
 #include "bench/score.h"
+#include "bench/step.h"
 #include "bench/update.h"
 #include "ops/device.h"
 #endif
@@ -42,6 +43,8 @@ constexpr Benchmark kBenchmarks[] = {
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
     {"score", "score() of a named shape, token_scores alone, shared prefixes: time and memory",
      antisd::bench::run_score},
+    {"step", "a whole training step by phase, and what AntiSD adds to GRPO",
+     antisd::bench::run_step},
     {"precision", "log-probabilities in 16 bits on the GPU against fp32 on the CPU",
      antisd::bench::run_precision},
 #endif

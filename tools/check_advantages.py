@@ -3,10 +3,11 @@
 
     python3 tools/check_advantages.py RUN      # exit status 1 where one differs by more than 1e-5
 
-Knows A, A + lambda u, lambda u, A - lambda phi(u), A - lambda u and A (1 - lambda phi(u)), with u = t - s, or -s without a
-teacher; not the released code's filters.
+Group advantages, gate, lambda and the per-token term all come from rewards, log-probabilities and entropies of the dump and
+from config.toml; where the dumps begin after step 1 or leave steps out, the gate cannot be followed and lambda is taken from them.
 """
 import json
+import math
 import pathlib
 import sys
 import tomllib
@@ -15,9 +16,55 @@ import numpy as np
 
 TOLERANCE = 1e-5
 
+# sign of the term, then what the name fixes.
+METHODS = {
+    "grpo": {"sign": 0, "gated": False},
+    "sd": {"sign": 1, "gated": False, "phi": "kl"},
+    "opd": {"sign": 1, "gated": False, "phi": "kl", "group": False},
+    "antisd": {},
+    "antisd-reverse-kl": {"phi": "kl"},
+    "antisd-no-gate": {"kind": "none"},
+    "antisd-close-0.90": {"close": 0.90},
+    "antisd-close-0.95": {"close": 0.95},
+    "antisd-multiplicative": {"compose": "multiplicative"},
+    "antisd-student-gate": {"kind": "student_perplexity"},
+    "antisd-no-teacher": {"kind": "entropy", "teacher": False},
+    "antisd-two-sided": {"band_close": 1.07},
+}
+
+
+class Rules:
+    def __init__(self, config):
+        method, fixed = config["method"], dict(METHODS[config["method"]["name"]])
+        gate, signal = method["gate"], method["signal"]
+        self.name = method["name"]
+        self.sign, self.gated = fixed.get("sign", -1), fixed.get("gated", True)
+        self.group, self.teacher = fixed.get("group", True), fixed.get("teacher", True)
+        self.phi = fixed.get("phi", method["phi"])
+        if self.name == "sd" and method["preset"] == "released":
+            self.phi = "jsd"
+        self.compose = fixed.get("compose", method["compose"]) if self.gated else "additive"
+        self.kind = fixed.get("kind", gate["kind"]) if self.gated else "none"
+        self.warmup = gate["warmup_steps"] if self.gated else 0
+        self.gate = gate | {key: fixed[key] for key in ("close",) if key in fixed}
+        if self.gate["band_close"] == 0:
+            self.gate["band_close"] = fixed.get("band_close", 0)
+        self.lambda_max, self.slope = method["lambda_max"], method["lambda_slope"]
+        self.by_perplexity = self.gated and method["lambda_rule"] == "perplexity"
+        off = {"outlier_sigmas": 0, "clamp_u": 0, "standardise": False, "clamp_term": 0, "max_response_tokens": 0}
+        self.signal = signal if self.gated else off
+
 
 def phi(u):
     return (np.maximum(u, 0) + np.log1p(np.exp(-np.abs(u))) - np.log(2)) / 2
+
+
+def numbers(row, key):
+    return np.array(row[key], dtype=np.float64)
+
+
+def perplexity(row):
+    return math.exp(-numbers(row, "teacher_logp").mean())
 
 
 def group_advantages(rewards):
@@ -28,40 +75,114 @@ def group_advantages(rewards):
     return [None if r is None else (r - mean) / (deviation + 1e-6) for r in rewards]
 
 
-def token_advantages(method, compose, advantage, row):
-    s = np.array(row["student_logp"], dtype=np.float64)
-    weight = row["lambda"]
-    if method == "grpo":
-        return np.full(len(s), advantage)
-    u = -s if method == "antisd-no-teacher" else np.array(row["teacher_logp"], dtype=np.float64) - s
-    if method == "sd":
-        return advantage + weight * u
-    if method == "opd":
-        return weight * u
-    term = u if method == "antisd-reverse-kl" else phi(u)
-    if method == "antisd-multiplicative" or compose == "multiplicative":
-        return advantage * (1 - weight * term)
-    return advantage - weight * term
+def log_ratios(rules, row):
+    s = numbers(row, "student_logp")
+    return numbers(row, "teacher_logp") - s if rules.teacher else -s
+
+
+def gate_statistic(rules, rows):
+    if rules.kind == "none" or not rows:
+        return math.nan
+    if rules.kind == "entropy":
+        values = np.concatenate([numbers(r, "teacher_entropy" if rules.teacher else "student_entropy") for r in rows])
+        return float(np.mean(values) if rules.gate["statistic"] == "mean" else np.median(values))
+    if rules.kind == "student_perplexity":
+        return math.exp(-np.concatenate([numbers(r, "student_logp") for r in rows]).mean())
+    limit = rules.gate["max_perplexity"] or math.inf
+    values = [p for p in map(perplexity, rows) if p <= limit]
+    return float(np.mean(values)) if values else math.nan
+
+
+class Gate:
+    """Follows the gate from the first step: open() once a step."""
+
+    def __init__(self, rules):
+        self.rules, self.steps, self.seen, self.before = rules, 0, [], math.nan
+        self.position, self.warm = "open", math.nan
+
+    def tau(self):
+        return max(self.rules.gate["close"] * self.warm, self.rules.gate["close_floor"])
+
+    def open(self, statistic):
+        deciding = self.before if self.rules.gate["previous_step"] else statistic
+        if not math.isnan(statistic):
+            self.before = statistic
+        self.steps += 1
+        if self.steps <= self.rules.warmup:
+            self.seen += [] if math.isnan(statistic) else [statistic]
+            if self.seen:
+                self.warm = float(np.median(self.seen))
+            return False
+        if self.rules.kind != "none":
+            self.position = self.following(deciding)
+        return self.position == "open"
+
+    def following(self, s):
+        gate = self.rules.gate
+        low = s < self.tau()
+        high = gate["band_close"] > 0 and s > gate["band_close"] * self.warm
+        if self.position == "open":
+            return "low" if low else "high" if high else "open"
+        if self.position == "low":
+            return "low" if not s >= gate["reopen"] * self.warm else "high" if high else "open"
+        return "high" if not s <= gate["band_reopen"] * self.warm else "low" if low else "open"
+
+
+def response_lambda(rules, gate, is_open, row):
+    if rules.sign == 0 or not is_open:
+        return 0.0
+    if not rules.by_perplexity:
+        return rules.lambda_max
+    ppl = perplexity(row)
+    if 0 < rules.gate["max_perplexity"] < ppl:
+        return 0.0
+    return min(max(rules.slope * math.log(min(max(ppl / gate.tau(), 0.5), 3.0)), 0.0), rules.lambda_max)
+
+
+def token_advantages(rules, advantage, row, weight, outlier_limit):
+    plain = np.full(len(row["response_ids"]), advantage if rules.group else 0.0)
+    too_long = 0 < rules.signal["max_response_tokens"] <= len(plain)
+    if rules.sign == 0 or weight == 0 or too_long:
+        return plain
+    u = log_ratios(rules, row)
+    u[np.abs(u) > outlier_limit] = 0
+    if rules.signal["clamp_u"] > 0:
+        u = np.clip(u, -rules.signal["clamp_u"], rules.signal["clamp_u"])
+    term = rules.sign * (phi(u) if rules.phi == "jsd" else u)
+    if rules.signal["standardise"]:
+        term = (term - term.mean()) / ((term.std(ddof=1) if len(term) > 1 else 0) + 1e-6)
+    if rules.signal["clamp_term"] > 0:
+        term = np.clip(term, -rules.signal["clamp_term"], rules.signal["clamp_term"])
+    return plain * (1 + weight * term) if rules.compose == "multiplicative" else plain + weight * term
 
 
 def main():
     run = pathlib.Path(sys.argv[1])
     config = tomllib.loads((run / "config.toml").read_text())
-    method, compose = config["method"]["name"], config["method"]["compose"]
-    worst, tokens, files = 0.0, 0, sorted((run / "rollouts").glob("step-*.jsonl"))
-    for file in files:
+    rules, size = Rules(config), config["rollout"]["group_size"]
+    files = sorted((run / "rollouts").glob("step-*.jsonl"))
+    followed = [f.stem for f in files] == [f"step-{k:06}" for k in range(1, len(files) + 1)]
+    gate, warmup_u, worst, tokens, weighted = Gate(rules), [], 0.0, 0, 0
+    for step, file in enumerate(files, 1):
         rows = [json.loads(line) for line in file.read_text().splitlines()]
-        size = config["rollout"]["group_size"]
+        graded = [row for row in rows if row["reward"] is not None]
+        is_open = gate.open(gate_statistic(rules, graded))
+        sigmas = rules.signal["outlier_sigmas"]
+        limit = sigmas * np.std(np.concatenate(warmup_u)) if sigmas > 0 and warmup_u else math.inf
         for begin in range(0, len(rows), size):
             group = rows[begin:begin + size]
             for row, advantage in zip(group, group_advantages([r["reward"] for r in group])):
                 if advantage is None:
                     assert row["token_advantage"] is None, f"{file}: a failed grade has an advantage"
                     continue
-                ours = token_advantages(method, compose, advantage, row)
-                gap = np.abs(ours - np.array(row["token_advantage"])).max()
-                worst, tokens = max(worst, gap), tokens + len(ours)
-    print(f"{method}: {tokens} tokens of {len(files)} steps, largest difference {worst:.3g}")
+                weight = response_lambda(rules, gate, is_open, row) if followed else row["lambda"]
+                ours = token_advantages(rules, advantage, row, weight, limit)
+                gaps = np.abs(ours - np.array(row["token_advantage"]))
+                worst = max(worst, gaps.max(), abs(weight - row["lambda"]))
+                tokens, weighted = tokens + len(ours), weighted + (len(ours) if weight > 0 else 0)
+        if rules.sign != 0 and step <= rules.warmup:
+            warmup_u += [log_ratios(rules, row) for row in graded]
+    print(f"{rules.name}: {tokens} tokens of {len(files)} steps, {weighted} with a weight, largest difference {worst:.3g}")
     return 0 if tokens > 0 and worst <= TOLERANCE else 1
 
 

@@ -99,7 +99,7 @@ class SyntheticRun:
         for name, problems, easier in (("aime24", 30, 0.0), ("math500", 500, 0.25)):
             p = min(0.97, self.accuracy(step) - 0.1 + easier)
             width = 1.96 * math.sqrt(p * (1 - p) / problems)
-            passes = {str(k): 1 - (1 - p) ** (0.6 * k ** 0.5 + 0.4) for k in (1, 2, 4, 8, 16, 32)}
+            passes = {str(k): 1 - (1 - p) ** (0.6 * k ** 0.5 + 0.4) for k in range(1, 33)}
             benches[name] = {"problems": problems, "n": 32, "avg": p, "avg_interval": [p - width, min(1, p + width)],
                              "pass": passes, "pass_interval": {k: [max(0, v - 0.05), min(1, v + 0.05)] for k, v in passes.items()},
                              "truncated": 0.04, "mean_tokens": 812.5, "extraction_failed": 0.01, "grader_failed": 0, "samples": 32 * problems}

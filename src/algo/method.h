@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "algo/gate.h"
@@ -54,6 +55,8 @@ struct Method {
 
   // Whether a step needs contexts and a pass over them.
   bool needs_teacher() const { return distils || (sign != 0 && teacher); }
+  // Whether the teacher has weights of its own.
+  bool slow_teacher() const { return distils && sdpo.teacher_ema > 0; }
   // Whether the gate reads the student, so that it has to be scored before the update. (Several
   // mini-batches or epochs need that too.)
   bool gates_on_student() const {
@@ -64,5 +67,8 @@ struct Method {
 
 // InputError for a name that is not in the table.
 Method resolve_method(const MethodConfig& config, const LossConfig& loss);
+
+// What it does, in words: the formula, the weight and the gate.
+std::string method_text(const Method& method);
 
 }  // namespace antisd

@@ -8,6 +8,7 @@
 namespace antisd {
 namespace {
 
+using ::testing::AllOf;
 using testing::error_of;
 using ::testing::HasSubstr;
 
@@ -123,6 +124,29 @@ TEST(MethodTable, AGateNeedsAWarmUp) {
                              {"method.gate.kind=none", "method.gate.warmup_steps=0"});
               }),
               HasSubstr("warmup_steps"));
+}
+
+TEST(Method, SaysWhatItDoes) {
+  const auto text = [](std::initializer_list<const char*> lines) {
+    RunConfig config;
+    for (const char* line : lines)
+      config.options().assign(line);
+    config.resolve();
+    return method_text(resolve_method(config.method, config.loss));
+  };
+  EXPECT_EQ(text({"method.name=grpo"}), "grpo: A_t = A");
+  EXPECT_EQ(text({}),
+            "antisd: A_t = A - lambda phi(u); lambda = 0.5; the gate watches the median of the "
+            "teacher's entropies: 5 steps of warm-up at lambda = 0, closed below 0.93 x their "
+            "median, open again at 1 x");
+  EXPECT_EQ(text({"method.name=sd"}), "sd: A_t = A + lambda u; lambda = 0.5; no gate");
+  EXPECT_THAT(text({"method.preset=released"}),
+              AllOf(HasSubstr("0.2 ln(ppl / tau)"), HasSubstr("or 1.01"), HasSubstr("1.07 x"),
+                    HasSubstr("the step before decides")));
+  EXPECT_THAT(text({"method.name=antisd-two-sided"}), HasSubstr("also closed above 1.07 x"));
+  EXPECT_THAT(text({"method.name=antisd-no-teacher"}), HasSubstr("the student's entropies"));
+  EXPECT_THAT(text({"method.name=sdpo", "loss.kl_coef=0.1"}),
+              AllOf(HasSubstr("100 likeliest"), HasSubstr("0.1 KL to the reference")));
 }
 
 }  // namespace

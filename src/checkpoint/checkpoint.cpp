@@ -20,6 +20,9 @@ fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
     remove_unfinished(checkpoints);  // of a save that was killed; they would fill the disk
     UnfinishedFolder folder(target);
     save_model(parts.model, parts.origin, folder.path() / "model", parts.model.dtype());
+    if (parts.teacher != nullptr) {
+      save_model(*parts.teacher, parts.origin, folder.path() / "teacher", parts.teacher->dtype());
+    }
     save_optimizer(parts.model, parts.optimizer, folder.path() / "optimizer.safetensors");
     write_file_atomically(folder.path() / "state.json",
                           state.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");

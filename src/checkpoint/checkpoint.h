@@ -1,6 +1,7 @@
 // Checkpoints of a run: checkpoints/step-000010/ with model/ (a Hugging Face directory),
-// optimizer.safetensors, state.json and MANIFEST.json. A folder of that name is whole or absent: it
-// is filled under another name, synced, and renamed.
+// optimizer.safetensors, state.json and MANIFEST.json, and teacher/ where it has weights of its
+// own. A folder of that name is whole or absent: it is filled under another name, synced, and
+// renamed.
 //
 //   const fs::path saved = save_checkpoint(run / "checkpoints", 10, {model, optimizer, origin},
 //   state); prune_checkpoints(run / "checkpoints", {.keep = 2, .best_step = state.best.step});
@@ -26,7 +27,8 @@ namespace antisd {
 struct CheckpointParts {
   const CausalLm& model;
   const AdamW& optimizer;
-  std::filesystem::path origin;  // whose config and tokenizer files go into model/
+  std::filesystem::path origin;       // whose config and tokenizer files go into model/
+  const CausalLm* teacher = nullptr;  // into teacher/, in its own precision
 };
 
 // Weights are saved in the precision the model computes in, masters of more precision beside the

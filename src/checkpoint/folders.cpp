@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <random>
 
@@ -17,9 +16,6 @@ namespace antisd {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kPrefix = "step-";
-constexpr std::size_t kDigits = 6;
 
 // Empty where the folder cannot be read.
 std::vector<fs::path> entries_of(const fs::path& folder) {
@@ -51,21 +47,6 @@ void sync_folder(const fs::path& folder) {
 }
 
 }  // namespace
-
-std::string step_name(std::int64_t step) {
-  return fmt::format("step-{:06}", step);
-}
-
-std::optional<std::int64_t> step_of_name(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  const std::string_view digits = name.substr(kPrefix.size());
-  std::int64_t step = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-  if (!is_number || digits.size() < kDigits || step < 0 || step_name(step) != name)
-    return std::nullopt;
-  return step;
-}
 
 std::vector<StepFolder> step_folders(const fs::path& checkpoints) {
   std::vector<StepFolder> folders;

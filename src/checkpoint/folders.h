@@ -4,15 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-namespace antisd {
+#include "io/step_name.h"
 
-std::string step_name(std::int64_t step);
-std::optional<std::int64_t> step_of_name(std::string_view name);
+namespace antisd {
 
 struct StepFolder {
   std::filesystem::path path;

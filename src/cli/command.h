@@ -27,7 +27,9 @@ std::function<int()> add_score(CLI::App& app);     // likewise
 std::function<int()> add_train(CLI::App& app);     // likewise
 std::function<int()> add_pretrain(CLI::App& app);  // likewise
 std::function<int()> add_sweep(CLI::App& app);     // likewise
+std::function<int()> add_eval(CLI::App& app);      // likewise
 std::function<int()> add_demo(CLI::App& app);      // likewise
+std::function<int()> add_inspect(CLI::App& app);   // likewise
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_report(CLI::App& app);

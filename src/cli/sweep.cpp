@@ -76,7 +76,7 @@ SweepSettings make_settings(const SweepCommandOptions& options) {
 
 std::function<int()> add_sweep(CLI::App& app) {
   const auto options = std::make_shared<SweepCommandOptions>();
-  app.add_option("CONFIG key=v1,v2", options->arguments,
+  app.add_option("CONFIG key=values", options->arguments,
                  "a TOML file, then overrides; a key with several values is an axis of the grid");
   app.add_option("--methods", options->methods, "values of method.name, e.g. grpo,sd,antisd");
   app.add_option("--seeds", options->seeds, "values of train.seed, e.g. 0-4 or 0,1,7");

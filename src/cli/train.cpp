@@ -2,9 +2,11 @@
 #ifdef ANTISD_TORCH
 
 #include <fstream>
+#include <iostream>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/dry_run.h"
 #include "cli/training_run.h"
 #include "core/error.h"
 #include "trainer/stop_signals.h"
@@ -18,6 +20,7 @@ struct TrainCommandOptions {
   std::string dtype;
   std::int64_t seed = -1;
   bool quiet = false;
+  bool dry_run = false;
 };
 
 // As the shell gave it to us; /proc has it byte for byte.
@@ -67,6 +70,9 @@ std::function<int()> add_train(CLI::App& app) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--seed", options->seed, "train.seed")->check(CLI::NonNegativeNumber);
   app.add_flag("--quiet", options->quiet, "warnings alone");
+  app.add_flag("--dry-run", options->dry_run,
+               "read data, tokenizer and templates, show prompts, shapes and memory, and say what "
+               "would fail; the model's weights are not needed, nothing is written");
   app.footer(
       "SIGINT, SIGTERM or SIGUSR1: the step is finished and saved, the exit status is 130; a "
       "second one leaves at once.\n"
@@ -77,6 +83,10 @@ std::function<int()> add_train(CLI::App& app) {
     read_config(*options, config);
     options->training.command_line = command_line();
     Console console({.quiet = options->quiet});
+    if (options->dry_run) {
+      dry_run(config, options->training, console, std::cout);
+      return 0;
+    }
     const StopSignals signals;
     return run_training(config, options->training, console, [] { return StopSignals::received(); });
   };

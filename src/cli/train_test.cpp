@@ -1,15 +1,12 @@
-// `train` as a user runs it: resuming, signals, continual training, a run directory in use.
+// `train` as a user runs it: resuming, dry runs, continual training, mistakes.
 #ifdef ANTISD_TORCH
 
-#include <csignal>
-#include <cstdlib>
-#include <thread>
+#include <set>
 
 #include <gmock/gmock.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "trainer/testing.h"
+#include "algo/method.h"
+#include "cli/train_testing.h"
 
 namespace antisd {
 namespace {
@@ -20,104 +17,8 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-struct Outcome {
-  int status = -1;
-  std::string err;
-};
-
-class Train : public ::testing::Test {
- protected:
-  Train() {
-    testing::make_small_model(folder_ / "model");
-    testing::make_small_problems(folder_ / "problems.jsonl");
-    // A reward of one's own: right says "win"; "lose" cannot be graded.
-    write_file_atomically(folder_ / "reward.py", R"(
-import json, sys
-for line in iter(sys.stdin.readline, ""):
-    row = json.loads(line)
-    words = row["response"].split()
-    reward = None if words[:1] == ["lose"] else float("win" in words)
-    print(json.dumps({"id": row["id"], "reward": reward, "reason": "said so"}), flush=True)
-)");
-    std::string toml;
-    RunConfig config;
-    for (const std::string& setting : testing::small_settings(folder_.path()))
-      config.options().assign(setting);
-    config.options().assign("reward.kind=command");
-    config.options().assign("reward.command=python3 " + (folder_ / "reward.py").string());
-    config.options().assign("reward.workers=1");
-    write_file_atomically(folder_ / "run.toml", config.options().to_toml(false));
-  }
-
-  std::string arguments(const std::string& run, const std::string& more) const {
-    return fmt::format("train '{}' record.dir='{}' --threads 1 --device cpu {}",
-                       (folder_ / "run.toml").string(), (folder_ / run).string(), more);
-  }
-
-  Outcome train(const std::string& run, const std::string& more = "") const {
-    const std::string command = fmt::format("'{}/antisd' {} 2>'{}'", ANTISD_BINARY_DIR,
-                                            arguments(run, more), (folder_ / "err").string());
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "err")};
-  }
-
-  // Starts in the background; returns the process.
-  pid_t start(const std::string& run, const std::string& more = "") const {
-    const std::string command = fmt::format("exec '{}/antisd' {} 2>'{}'", ANTISD_BINARY_DIR,
-                                            arguments(run, more), (folder_ / "err").string());
-    const pid_t pid = fork();
-    if (pid == 0) {
-      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      _exit(127);
-    }
-    return pid;
-  }
-
-  int status_of(pid_t pid) const {
-    int status = 0;
-    waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
-  std::vector<Json> metrics(const std::string& run) const {
-    std::vector<Json> rows;
-    if (!fs::exists(folder_ / run / "metrics.jsonl")) return rows;
-    JsonlReader reader(folder_ / run / "metrics.jsonl");
-    for (Json row; reader.next(row);)
-      rows.push_back(row);
-    return rows;
-  }
-
-  void wait_for_steps(const std::string& run, std::size_t steps) const {
-    for (int i = 0; i < 2000; ++i) {
-      try {
-        if (metrics(run).size() >= steps) return;
-      } catch (const Error&) {  // a row that is being written
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    FAIL() << "no step " << steps;
-  }
-
-  // The rows without what time and machine say.
-  std::vector<Json> reproducible(const std::string& run) const {
-    std::vector<Json> rows = metrics(run);
-    for (Json& row : rows) {
-      for (auto it = row.begin(); it != row.end();)
-        it = it.key().starts_with("timing_s/") || it.key().starts_with("perf/") ? row.erase(it)
-                                                                                : std::next(it);
-    }
-    return rows;
-  }
-
-  std::string weights(const std::string& run, int step) const {
-    const fs::path checkpoint = folder_ / run / "checkpoints" / fmt::format("step-{:06}", step);
-    return read_file(checkpoint / "model" / "model.safetensors") +
-           read_file(checkpoint / "optimizer.safetensors") + read_file(checkpoint / "state.json");
-  }
-
-  testing::TemporaryFolder folder_;
-};
+class Train : public testing::TrainTest {};
+using testing::Outcome;
 
 TEST_F(Train, ResumingChangesNotAByte) {
   ASSERT_EQ(train("whole").status, 0);
@@ -150,6 +51,61 @@ TEST_F(Train, ResumingChangesNotAByte) {
   EXPECT_EQ(weights("again", 6), weights("whole", 6));
 }
 
+TEST_F(Train, ResumingASlowTeacherChangesNotAByte) {
+  const std::string method = "method.name=sdpo method.sdpo.teacher_ema=0.2 loss.kl_coef=0.01 ";
+  ASSERT_EQ(train("whole", method).status, 0);
+  ASSERT_EQ(train("parts", method + "train.steps=3").status, 0);
+  ASSERT_EQ(train("parts", method + "--resume").status, 0);
+  EXPECT_EQ(weights("parts", 6), weights("whole", 6));
+  const char* teacher = "checkpoints/step-000006/teacher/model.safetensors";
+  EXPECT_EQ(read_file(folder_ / "parts" / teacher), read_file(folder_ / "whole" / teacher));
+  EXPECT_EQ(reproducible("parts"), reproducible("whole"));
+  EXPECT_GT(metrics("whole").back()["actor/kl_loss"].get<double>(), 0);
+
+  ASSERT_EQ(train("none", "method.name=sdpo train.steps=1").status, 0);
+  const Outcome changed = train("none", method + "--resume");
+  EXPECT_EQ(changed.status, 2);
+  EXPECT_THAT(changed.err, HasSubstr("teacher_ema"));
+}
+
+TEST_F(Train, ADryRunSaysEverythingWithoutWeights) {
+  fs::remove(folder_ / "model/model.safetensors");
+  const auto dry_run = [&](const std::string& more) {
+    const std::string out = (folder_ / "out").string();
+    Outcome outcome = train("dry", fmt::format("--dry-run {} >'{}'", more, out));
+    outcome.err += read_file(out);
+    return outcome;
+  };
+  const Outcome outcome = dry_run("");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_FALSE(fs::exists(folder_ / "dry"));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("antisd: A_t = A - lambda phi(u)"), HasSubstr("no weights here"),
+                    HasSubstr("has no chat template"), HasSubstr("6 rows read, 6 kept"),
+                    HasSubstr("0 over the limit of 16"), HasSubstr("prompt of 'p0'"),
+                    HasSubstr("teacher's prompt of 'p0'"), HasSubstr("3.00 passes over the data")));
+  // 20 words x 16, two layers, as bytes of fp32: see memory_plan_test for the rest.
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("weights"), HasSubstr("moments"), HasSubstr("gradients"),
+                                 HasSubstr("activations"), HasSubstr("keys and values"),
+                                 HasSubstr("head chunks"), HasSubstr("are free")));
+
+  const auto refused = [&](const std::string& more, const std::string& why) {
+    const Outcome failed = dry_run(more);
+    EXPECT_EQ(failed.status, 2) << failed.err;
+    EXPECT_THAT(failed.err, HasSubstr(why));
+  };
+  refused("data.train=missing.jsonl", "missing.jsonl");
+  refused("data.max_prompt_tokens=2", "problems.jsonl");
+  refused("eval.benches=missing_bench.jsonl", "missing_bench.jsonl");
+  refused("train.init_from=missing/step-000001", "missing");
+  refused(
+      "rollout.prompts_per_step=1000000 rollout.max_sequence_tokens=128 "
+      "train.micro_batch_tokens=100000000000",
+      "GiB free");
+  write_file_atomically(folder_ / "model/config.json", R"({"model_type":"mamba"})");
+  refused("", "mamba");
+}
+
 TEST_F(Train, ATornCheckpointIsSkippedAndSaid) {
   ASSERT_EQ(train("run", "train.steps=4 checkpoint.every=2").status, 0);
   const fs::path newest = folder_ / "run/checkpoints/step-000004";
@@ -163,42 +119,6 @@ TEST_F(Train, ATornCheckpointIsSkippedAndSaid) {
                                  HasSubstr("going on from"), HasSubstr("step-000002")));
   EXPECT_EQ(weights("run", 4), whole);
   EXPECT_THAT(metrics("run"), SizeIs(4));
-}
-
-TEST_F(Train, ASignalFinishesTheStepAndSaves) {
-  for (const int signal : {SIGTERM, SIGUSR1}) {
-    const std::string run = fmt::format("signal{}", signal);
-    const pid_t pid = start(run, "train.steps=100000 record.rollouts_every=0");
-    wait_for_steps(run, 2);
-    kill(pid, signal);
-    EXPECT_EQ(status_of(pid), 130);
-    const std::size_t done = metrics(run).size();
-    EXPECT_TRUE(fs::exists(folder_ / run / "checkpoints" / fmt::format("step-{:06}", done)));
-    EXPECT_EQ(Json::parse(read_file(folder_ / run / "run.json"))["exit_reason"],
-              "stopped by a signal");
-    const Outcome resumed =
-        train(run, fmt::format("--resume train.steps={} record.rollouts_every=0", done + 1));
-    EXPECT_EQ(resumed.status, 0);
-    EXPECT_THAT(metrics(run), SizeIs(done + 1));
-  }
-}
-
-TEST_F(Train, KilledAtAnyMomentItGoesOnWithoutARepeatedStep) {
-  for (int round = 0; round < 5; ++round) {
-    const pid_t pid = start("run",
-                            "--resume train.steps=100000 checkpoint.every=2 "
-                            "record.rollouts_every=0");
-    wait_for_steps("run", static_cast<std::size_t>(3 * round + 2));
-    std::this_thread::sleep_for(std::chrono::milliseconds(7 * round));
-    kill(pid, SIGKILL);
-    EXPECT_EQ(status_of(pid), -SIGKILL);
-  }
-  const auto last = static_cast<std::int64_t>(metrics("run").size()) + 2;
-  ASSERT_EQ(train("run", fmt::format("--resume train.steps={}", last)).status, 0);
-  std::int64_t expected = 0;
-  for (const Json& row : metrics("run"))
-    EXPECT_EQ(row["training/global_step"], ++expected);
-  EXPECT_EQ(expected, last);
 }
 
 TEST_F(Train, ContinualTrainingInheritsOptimizerAndCursor) {
@@ -229,21 +149,73 @@ TEST_F(Train, ContinualTrainingInheritsOptimizerAndCursor) {
       0);
 }
 
-// Every method from the dump alone, with numpy.
+// Every method, and the numbers of the released code, from the dump alone, with numpy.
 TEST_F(Train, AnIndependentScriptRecomputesEveryAdvantage) {
   const fs::path repository = ANTISD_SOURCE_DIR;
   const fs::path python = repository / ".deps/reference/bin/python";
   if (!fs::exists(python)) GTEST_SKIP() << "needs `make references`";
-  for (const std::string method :
-       {"grpo", "sd", "opd", "antisd", "antisd-reverse-kl", "antisd-multiplicative",
-        "antisd-no-teacher", "antisd-student-gate"}) {
-    const Outcome outcome = train(method, fmt::format("method.name={} train.steps=4", method));
+  const auto recomputed = [&](const std::string& run, const std::string& settings) {
+    const Outcome outcome = train(run, settings);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
-    const std::string command = fmt::format("'{}' '{}' '{}'", python.string(),
+    const std::string command = fmt::format("'{}' '{}' '{}' >'{}'", python.string(),
                                             (repository / "tools/check_advantages.py").string(),
-                                            (folder_ / method).string());
-    EXPECT_EQ(std::system(command.c_str()), 0) << method;
+                                            (folder_ / run).string(), (folder_ / "said").string());
+    EXPECT_EQ(std::system(command.c_str()), 0) << run << ": " << read_file(folder_ / "said");
+  };
+  for (const MethodRow& row : method_table()) {
+    if (row.distils) continue;  // has no advantage
+    recomputed(std::string(row.name), fmt::format("method.name={} train.steps=5", row.name));
   }
+  // A model that knows nothing has perplexities near 20: the limit of 3 would leave no response.
+  const std::string released =
+      "method.preset=released rollout.max_sequence_tokens=24 method.gate.max_perplexity=22 "
+      "method.signal.max_response_tokens=14 train.steps=6 optim.lr=0.01 ";
+  recomputed("released", released);
+  recomputed("released-sd", released + "method.name=sd");
+  // It did weigh some responses, and not all alike.
+  std::set<double> weights;
+  for (const char* file : {"rollouts/step-000003.jsonl", "rollouts/step-000006.jsonl"}) {
+    JsonlReader reader(folder_ / "released" / file);
+    for (Json row; reader.next(row);)
+      weights.insert(row["lambda"].get<double>());
+  }
+  EXPECT_GT(weights.size(), 3u);
+}
+
+TEST_F(Train, TensorboardReadsWhatTheRunWrote) {
+  const fs::path repository = ANTISD_SOURCE_DIR;
+  const fs::path python = repository / ".deps/reference/bin/python";
+  if (!fs::exists(python)) GTEST_SKIP() << "needs `make references`";
+  ASSERT_EQ(train("run", "train.steps=4 checkpoint.every=2").status, 0);
+  fs::remove_all(folder_ / "run/checkpoints/step-000004");  // so that two steps are done again
+  ASSERT_EQ(train("run", "train.steps=5 checkpoint.every=2 --resume").status, 0);
+  const fs::path out = folder_ / "scalars.json";
+  const std::string command =
+      fmt::format("'{}' '{}/tools/read_tensorboard.py' '{}' >'{}' 2>/dev/null", python.string(),
+                  repository.string(), (folder_ / "run").string(), out.string());
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::string text = read_file(out);
+  for (std::size_t at = 0; (at = text.find("NaN", at)) != std::string::npos;)
+    text.replace(at, 3, "null");  // JSON has none
+  const Json scalars = Json::parse(text);
+  const std::vector<Json> rows = metrics("run");
+  ASSERT_THAT(rows, SizeIs(5));
+  int compared = 0;
+  for (const Json& row : rows) {
+    for (const auto& [name, value] : row.items()) {
+      if (!value.is_number() || name == "training/global_step" || name == "step") continue;
+      ASSERT_TRUE(scalars.contains(name)) << name;
+      int found = 0;
+      for (const Json& point : scalars[name]) {
+        if (point[0] != row["training/global_step"]) continue;
+        ++found;
+        EXPECT_EQ(point[1].get<float>(), value.get<float>()) << name;
+      }
+      EXPECT_EQ(found, 1) << name << " of step " << row["training/global_step"];
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 200);
 }
 
 TEST_F(Train, MistakesAreOneClearMessage) {
@@ -254,30 +226,32 @@ TEST_F(Train, MistakesAreOneClearMessage) {
   };
   EXPECT_THAT(message("a", "rollout.group_size=1"), HasSubstr("group_size"));
   EXPECT_THAT(message("b", "train.stepz=1"), HasSubstr("train.steps"));
-  EXPECT_THAT(message("c", "method.name=sdpo method.sdpo.teacher_ema=0.1"),
-              HasSubstr("teacher_ema"));
   EXPECT_THAT(message("d", "data.train=missing.jsonl"), HasSubstr("missing.jsonl"));
   EXPECT_THAT(message("e", "model.path=missing"), HasSubstr("missing"));
   EXPECT_THAT(message("f", "method.gate.min_warm=50"), HasSubstr("too small to gate on"));
+  write_file_atomically(folder_ / "questions.jsonl", R"({"id":"q0","problem":"1 2 3"})");
+  EXPECT_THAT(message("g", "reward.kind=math data.train=" + (folder_ / "questions.jsonl").string()),
+              AllOf(HasSubstr("questions.jsonl"), HasSubstr("answer")));
 
   ASSERT_EQ(train("run", "train.steps=2").status, 0);
   EXPECT_THAT(message("run", ""), HasSubstr("--resume"));
   EXPECT_THAT(message("run", "--resume train.seed=3"), HasSubstr("seed"));
+
+  // A checkpoint of another architecture, for going on and for starting from.
+  testing::make_small_model(folder_ / "other");
+  Json shape = Json::parse(read_file(folder_ / "other/config.json"));
+  shape["hidden_size"] = 24;
+  write_file_atomically(folder_ / "other/config.json", shape.dump());
+  const std::string other = "model.path=" + (folder_ / "other").string();
+  EXPECT_THAT(message("run", "--resume " + other), HasSubstr("[20, 16]"));
+  EXPECT_THAT(
+      message("h", fmt::format("{} train.init_from='{}'", other, (folder_ / "run").string())),
+      HasSubstr("[20, 16]"));
   testing::make_small_problems(folder_ / "problems.jsonl", 5);
   EXPECT_THAT(message("run", "--resume"), HasSubstr("the data set had 6 problems"));
   fs::remove(folder_ / "problems.jsonl");
   EXPECT_THAT(message("run", "--resume"), HasSubstr("problems.jsonl"));
   EXPECT_EQ(metrics("run").size(), 2u);  // nothing is lost
-}
-
-TEST_F(Train, ARunDirectoryIsForOneProcess) {
-  const pid_t pid = start("run", "train.steps=100000 record.rollouts_every=0");
-  wait_for_steps("run", 1);
-  const Outcome second = train("run", "--resume");
-  kill(pid, SIGKILL);
-  status_of(pid);
-  EXPECT_EQ(second.status, 2);
-  EXPECT_THAT(second.err, HasSubstr("another process"));
 }
 
 }  // namespace

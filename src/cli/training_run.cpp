@@ -8,11 +8,13 @@
 #include "checkpoint/checkpoint.h"
 #include "cli/build_info.h"
 #include "cli/device_choice.h"
+#include "cli/model_parts.h"
 #include "core/error.h"
-#include "io/atomic_file.h"
+#include "core/stopwatch.h"
+#include "eval/evaluator.h"
+#include "io/step_name.h"
 #include "model/weights.h"
 #include "ops/tensor_errors.h"
-#include "rollout/stop_ids.h"
 #include "trainer/run_lock.h"
 #include "trainer/stop_signals.h"
 #include "trainer/trainer.h"
@@ -71,59 +73,6 @@ Source find_source(const RunConfig& config, bool resume, Recorder& recorder) {
   return source;
 }
 
-bool has_chat_template(const fs::path& model) {
-  if (fs::exists(model / "chat_template.jinja")) return true;
-  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
-    if (!fs::exists(model / name)) continue;
-    const Json file = parse_json(read_file(model / name), (model / name).string());
-    if (file.is_object() && file.contains("chat_template")) return true;
-  }
-  return false;
-}
-
-PromptRenderer make_renderer(const fs::path& model, const DataConfig& config, Recorder& recorder) {
-  std::optional<ChatTemplate> chat;
-  if (has_chat_template(model)) {
-    chat = ChatTemplate::load(model);
-  } else {
-    recorder.warn(
-        fmt::format("{} has no chat template: prompts are given as plain text", model.string()));
-  }
-  return PromptRenderer(Tokenizer::load(model), std::move(chat), config);
-}
-
-PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
-                        Recorder& recorder) {
-  if (config.data.train.empty()) {
-    throw InputError("no training data is named",
-                     {.where = "data.train", .remedy = "give JSONL or Parquet files"});
-  }
-  const bool needs_answers = config.reward.kind == "math" || config.reward.kind == "code";
-  PromptSetReport report;
-  PromptSet problems = PromptSet::load(
-      {.files = config.data.train,
-       .map = config.data.map,
-       .require_answer = needs_answers,
-       .drop_duplicates = false,
-       .drop_empty_answers = needs_answers,
-       .max_prompt_characters = 0,
-       .max_prompt_tokens = config.data.max_prompt_tokens,
-       .count_tokens = [&](const Problem& p) { return std::ssize(renderer.encode(p)); }},
-      &report);
-  recorder.info(fmt::format("data: {}", report.text()));
-  return problems;
-}
-
-std::vector<TokenId> find_stop_ids(const fs::path& model, const Tokenizer& tokenizer,
-                                   Recorder& recorder) {
-  std::vector<TokenId> ids = read_stop_ids(model);
-  const std::optional<TokenId> own = tokenizer.special_token_id("eos_token");
-  if (own && std::find(ids.begin(), ids.end(), *own) == ids.end()) ids.push_back(*own);
-  if (ids.empty())
-    recorder.warn("the model names no end-of-sequence token: every response will be truncated");
-  return ids;
-}
-
 CausalLm make_model(const Source& source, const RunConfig& config, at::Device device) {
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   if (!source.resumed && !source.parent) return load_model(source.model, device, dtype);
@@ -136,23 +85,42 @@ void restore(TrainState& state, const Source& source) {
   if (source.resumed) resume(state, source.resumed->path);
 }
 
-void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
-                    Recorder& recorder) {
-  const std::int64_t longest = config.rollout.max_sequence_tokens;
-  if (longest > shape.max_positions) {
+std::unique_ptr<Evaluator> make_evaluator(const RunConfig& config, const PromptRenderer& renderer,
+                                          const std::vector<TokenId>& stop_ids, Recorder& recorder,
+                                          Console& console) {
+  if (config.eval.benches.empty() || config.eval.every == 0) return nullptr;
+  auto evaluator = std::make_unique<Evaluator>(config, renderer, stop_ids, console);
+  for (const std::string& note :
+       overlap_notes(evaluator->benchmarks(), config.data.train, config.data.map))
+    recorder.warn(note);
+  return evaluator;
+}
+
+// Into run/eval/step-NNNNNN. What fails is a warning: the run matters more, and `eval` can make
+// up for it from the checkpoint.
+std::optional<MetricSet> evaluate_step(Evaluator& evaluator, const RunConfig& config,
+                                       const CausalLm& model, std::int64_t step, Recorder& recorder,
+                                       const std::function<bool()>& stop) {
+  Stopwatch clock;
+  try {
+    const std::optional<EvalSummary> summary =
+        evaluator.run(model,
+                      {.model = config.model.path,
+                       .step = step,
+                       .folder = recorder.directory() / "eval" / step_name(step),
+                       .replace_other = true},
+                      stop);
+    if (!summary) return std::nullopt;
+    recorder.info(
+        fmt::format("step {}, evaluated:\n{}", step, summary_table(*summary, config.eval.k)));
+    MetricSet metrics = evaluation_metrics(*summary, config.eval.k);
+    metrics.set("timing_s/eval", clock.lap());
+    return metrics;
+  } catch (const RunError& error) {
     recorder.warn(
-        fmt::format("rollout.max_sequence_tokens = {} is more than the model's {} "
-                    "positions: responses end there",
-                    longest, shape.max_positions));
-  } else if (method.needs_teacher() &&
-             longest + config.context.max_solution_tokens > shape.max_positions) {
-    recorder.warn(
-        fmt::format("with a solution of context.max_solution_tokens = {} a teacher's "
-                    "prompt and response may not fit the model's {} positions",
-                    config.context.max_solution_tokens, shape.max_positions));
+        fmt::format("step {} was not evaluated: {}. The run goes on", step, error.message()));
+    return std::nullopt;
   }
-  if (!config.eval.benches.empty())
-    recorder.warn("eval.benches: evaluation during training is not there yet");
 }
 
 int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions& options,
@@ -160,8 +128,11 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
   const Method method = resolve_method(config.method, config.loss);
   const at::Device device = choose_device(options.device);
   const Source source = find_source(config, options.resume, recorder);
-  const PromptRenderer renderer = make_renderer(source.model, config.data, recorder);
-  const PromptSet problems = load_problems(config, renderer, recorder);
+  const auto warn = [&](const std::string& text) { recorder.warn(text); };
+  const PromptRenderer renderer = make_renderer(source.model, config.data, warn);
+  PromptSetReport report;
+  const PromptSet problems = load_problems(config, renderer, report);
+  recorder.info("data: " + report.text());
   const std::unique_ptr<Grader> grader = make_grader(config.reward);
   const std::unique_ptr<Communicator> processes = alone();
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
@@ -170,9 +141,10 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                    PromptStream(problems.size(), problems.fingerprint(),
                                 {.seed = seed, .shuffle = config.data.shuffle}),
                    method.gate, adamw_options(config.optim), *processes);
+  if (method.slow_teacher()) state.teacher.emplace(state.model, state.optimizer);
   restore(state, source);
   last_step = state.step;
-  warn_of_limits(config, method, state.model.shape(), recorder);
+  warn_of_limits(config, method, state.model.shape(), warn);
   std::optional<CausalLm> reference;
   if (config.loss.kl_coef > 0) reference = load_model(state.reference, device, state.model.dtype());
 
@@ -184,7 +156,13 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                  .dtype = dtype_name(state.model.dtype()),
                  .method = std::string(method.name)},
                 state.step);
-  if (state.step >= config.train.steps) {
+  const std::vector<TokenId> stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn);
+  const std::unique_ptr<Evaluator> evaluator =
+      make_evaluator(config, renderer, stop_ids, recorder, console);
+  const bool unevaluated =
+      evaluator && evaluation_due(config, state.step) &&
+      !fs::exists(recorder.directory() / "eval" / step_name(state.step) / "summary.json");
+  if (state.step >= config.train.steps && !unevaluated) {
     recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
                               state.step, config.train.steps));
     recorder.finish("finished", state.step);
@@ -193,6 +171,12 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));
+  std::function<std::optional<MetricSet>(std::int64_t)> evaluate;
+  if (evaluator) {
+    evaluate = [&](std::int64_t step) {
+      return evaluate_step(*evaluator, config, state.model, step, recorder, stop);
+    };
+  }
   Trainer trainer({.config = config,
                    .state = state,
                    .problems = problems,
@@ -202,8 +186,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
                    .recorder = recorder,
                    .console = console,
                    .reference = reference ? &*reference : nullptr,
-                   .stop_ids = find_stop_ids(source.model, renderer.tokenizer(), recorder),
-                   .origin = source.model});
+                   .stop_ids = stop_ids,
+                   .origin = source.model,
+                   .evaluate = evaluate});
   const bool whole = trainer.run([&] {
     last_step = state.step;
     return stop();
@@ -214,6 +199,59 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
 }
 
 }  // namespace
+
+PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
+                        PromptSetReport& report, std::vector<std::int64_t>* lengths) {
+  if (config.data.train.empty()) {
+    throw InputError("no training data is named",
+                     {.where = "data.train", .remedy = "give JSONL or Parquet files"});
+  }
+  const bool needs_answers = config.reward.kind == "math" || config.reward.kind == "code";
+  return PromptSet::load({.files = config.data.train,
+                          .map = config.data.map,
+                          .require_answer = needs_answers,
+                          .drop_duplicates = false,
+                          .drop_empty_answers = needs_answers,
+                          .max_prompt_characters = 0,
+                          .max_prompt_tokens = config.data.max_prompt_tokens,
+                          .count_tokens =
+                              [&](const Problem& p) {
+                                const std::int64_t tokens = std::ssize(renderer.encode(p));
+                                if (lengths != nullptr) lengths->push_back(tokens);
+                                return tokens;
+                              }},
+                         &report);
+}
+
+void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
+                    const Warn& warn) {
+  const std::int64_t longest = config.rollout.max_sequence_tokens;
+  if (longest > shape.max_positions) {
+    warn(
+        fmt::format("rollout.max_sequence_tokens = {} is more than the model's {} "
+                    "positions: responses end there",
+                    longest, shape.max_positions));
+  } else if (method.needs_teacher() &&
+             longest + config.context.max_solution_tokens > shape.max_positions) {
+    warn(
+        fmt::format("with a solution of context.max_solution_tokens = {} a teacher's "
+                    "prompt and response may not fit the model's {} positions",
+                    config.context.max_solution_tokens, shape.max_positions));
+  }
+  const CheckpointConfig& saved = config.checkpoint;
+  if (saved.keep_best.starts_with("val-") &&
+      (config.eval.benches.empty() || config.eval.every == 0)) {
+    warn(fmt::format("checkpoint.keep_best: nothing is evaluated, so there is no '{}'",
+                     saved.keep_best));
+  }
+  if (saved.keep_best.starts_with("val-") && saved.every > 0 &&
+      config.eval.every % saved.every != 0) {
+    warn(
+        fmt::format("eval.every = {} is no multiple of checkpoint.every = {}: checkpoint.keep_best "
+                    "sees the steps alone that are both evaluated and saved",
+                    config.eval.every, saved.every));
+  }
+}
 
 int run_training(const RunConfig& config, const TrainingOptions& options, Console& console,
                  const std::function<bool()>& stop) {

@@ -3,12 +3,18 @@
 
 #ifdef ANTISD_TORCH
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "algo/method.h"
+#include "cli/model_parts.h"
 #include "config/run_config.h"
 #include "core/thread_pool.h"
+#include "data/prompt_set.h"
 #include "metrics/console.h"
+#include "model/model_shape.h"
 
 namespace antisd {
 
@@ -18,6 +24,13 @@ struct TrainingOptions {
   int threads = available_threads();
   std::string command_line;  // for run.json
 };
+
+// The problems of data.train. Tokens of every prompt, those that are dropped too, go to `lengths`.
+PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
+                        PromptSetReport& report, std::vector<std::int64_t>* lengths = nullptr);
+
+void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
+                    const Warn& warn);
 
 // Trains in config.record.dir until train.steps or until `stop` says so; then the last step is
 // saved. Returns the exit status: 0, or 130 where it was stopped. `config` is resolved.

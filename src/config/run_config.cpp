@@ -96,9 +96,12 @@ void RunConfig::describe_training() {
 void RunConfig::describe_results() {
   OptionSet& o = options_;
   o.add("eval.benches", eval.benches,
-        "benchmark files, or countdown:4:held-out:512; the file's name without .jsonl is its name");
+        "names of files in eval.dir, such as aime24; paths; or countdown:4:held-out:512");
+  o.add("eval.dir", eval.dir, "where benchmarks that are given by name are looked for");
   o.add("eval.every", eval.every, "evaluate each so many steps; 0 is never").at_least(0);
-  o.add("eval.n", eval.n, "samples per problem, by benchmark").at_least(1);
+  o.add("eval.n", eval.n,
+        "samples per problem, by benchmark; default is for those not named, else 1")
+      .at_least(1);
   o.add("eval.k", eval.k, "pass@k for these k; empty is every power of two up to n").at_least(1);
   o.add("eval.temperature", eval.temperature, "sampling temperature; 0 is greedy").at_least(0);
   o.add("eval.top_p", eval.top_p, "nucleus sampling; 1 is off").between(0, 1);

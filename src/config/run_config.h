@@ -161,6 +161,7 @@ struct PretrainConfig {
 
 struct EvalConfig {
   std::vector<std::string> benches;
+  std::string dir = "bench";
   std::int64_t every = 10;
   // Samples per problem: the paper's avg@32, avg@4 (MinervaMath) and avg@10 (code).
   IntegerMap n = {{"aime24", 32},   {"aime25", 32}, {"aime26", 32},       {"hmmt_feb25", 32},

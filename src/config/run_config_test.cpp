@@ -132,6 +132,7 @@ TEST(RunConfig, EveryRecipeResolves) {
     const std::filesystem::path file = entry.path();
     if (file.extension() != ".toml") continue;
     const std::string printed = recipe(file);
+    if (file.parent_path().filename() == "countdown") continue;  // no row of the paper
     EXPECT_THAT(page, HasSubstr(file.filename().string()));
     const bool shared =
         file.stem() == "base" || file.stem() == "model" || file.filename() == "code.toml";

@@ -124,7 +124,8 @@ Json rounded(double value) {
 }
 
 void describe(Inspection& inspection, const Tokenizer& tokenizer) {
-  inspection.tokens = token_texts(tokenizer, inspection.ids);
+  const std::vector<TokenId>& prompt = inspection.prompt_ids;
+  inspection.tokens = token_texts(tokenizer, inspection.ids, prompt.empty() ? -1 : prompt.back());
   inspection.special.clear();
   for (const TokenId id : inspection.ids)
     inspection.special.push_back(id < tokenizer.vocabulary_size() && tokenizer.is_special(id));

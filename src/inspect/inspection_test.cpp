@@ -118,7 +118,7 @@ TEST(Inspection, ARolloutRowAsTheRunWroteIt) {
   EXPECT_EQ(inspection->id, "p");
   EXPECT_EQ(inspection->step, 3);
   EXPECT_EQ(inspection->sample, 1);
-  EXPECT_THAT(inspection->tokens, ElementsAre("Wait", " 7", " [END]"));
+  EXPECT_THAT(inspection->tokens, ElementsAre(" Wait", " 7", " [END]"));
   EXPECT_THAT(inspection->special, ElementsAre(false, false, true));
   EXPECT_THAT(inspection->u, ElementsAre(-2, 1, 0));
   EXPECT_THAT(inspection->advantage, ElementsAre(0.7, 0.25, 0.5));  // recorded, not computed

@@ -1,6 +1,7 @@
 #include "inspect/report_page.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -73,7 +74,7 @@ for (const section of document.querySelectorAll("[data-response]")) {
 std::string number(const Json& value) {
   if (!value.is_number()) return "\u2013";
   if (value.is_number_integer()) return value.dump();
-  return fmt::format("{:.4f}", value.get<double>());
+  return fmt::format("{:.4f}", std::round(value.get<double>() * 1e4) / 1e4 + 0.0);  // no -0.0000
 }
 
 std::string percent(const Json& value) {
@@ -178,7 +179,7 @@ std::string response_section(const Json& response, std::size_t index) {
       number(response["sample"]),
       reward.is_number() ? "reward " + number(reward) : std::string("not graded"),
       response["truncated"] == Json(true) ? ", truncated" : "",
-      response["reason"] == Json("")
+      response["reason"] == Json("") || response["truncated"] == Json(true)
           ? ""
           : " (" + escape_html(response["reason"].get<std::string>()) + ")",
       all, shown < all ? fmt::format(" (the first {} are shown)", shown) : "",

@@ -13,7 +13,7 @@
 
 namespace antisd {
 
-// Tokens of all heatmaps together; with them a page has about 8 MB.
+// Tokens of all heatmaps together; with them a page has about 6 MB.
 inline constexpr std::size_t kHeatmapTokens = 65'536;
 
 // The report with the columns of its responses cut so that `tokens` are left in all; a response

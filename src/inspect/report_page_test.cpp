@@ -61,7 +61,7 @@ TEST(ReportPage, TextOfAResponseIsText) {
   inspection.teacher_prompt_ids = {5};
   describe(inspection, testing::few_words());
   const std::string page = report_page(report_of({inspection}));
-  EXPECT_EQ(embedded(page)["responses"][0]["tokens"][0], "<script>alert(1)</script>");
+  EXPECT_EQ(embedded(page)["responses"][0]["tokens"][0], " <script>alert(1)</script>");
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(page, Not(HasSubstr("</script><b>")));

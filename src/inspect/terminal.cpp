@@ -12,7 +12,8 @@ namespace {
 std::string number(const Json& value, int width = 9) {
   if (!value.is_number()) return fmt::format("{:>{}}", "-", width);
   if (value.is_number_integer()) return fmt::format("{:>{}}", value.get<std::int64_t>(), width);
-  return fmt::format("{:>{}.4f}", value.get<double>(), width);
+  const double shown = std::round(value.get<double>() * 1e4) / 1e4 + 0.0;  // no -0.0000
+  return fmt::format("{:>{}.4f}", shown, width);
 }
 
 std::string percent(const Json& value) {

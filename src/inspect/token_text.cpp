@@ -71,10 +71,12 @@ std::string escape_controls(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const TokenId> ids) {
+std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const TokenId> ids,
+                                     TokenId before) {
   std::vector<std::string> texts;
   texts.reserve(ids.size());
-  TokenId before = -1;  // the last one that is a text of its own
+  // From here on `before` is the last token that is a text of its own.
+  if (!is_known(tokenizer, before) || is_part_of_character(tokenizer, before)) before = -1;
   for (const TokenId id : ids) {
     if (!is_known(tokenizer, id)) {
       texts.push_back(fmt::format("<id {}>", id));

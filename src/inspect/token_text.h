@@ -13,9 +13,11 @@
 
 namespace antisd {
 
-// One text for each id, in its place of the response. Joined they are the response where no
-// character is spread over tokens. An id that the tokenizer does not know is "<id 151700>".
-std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const TokenId> ids);
+// One text for each id, in its place behind `before`, the last token of a prompt (-1: none). Joined
+// they are the response where no character is spread over tokens. An id that the tokenizer does not
+// know is "<id 151700>".
+std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const TokenId> ids,
+                                     TokenId before = -1);
 
 // A token on its own, with the blank that it begins with where the vocabulary has it: " Wait" and
 // "Wait" are two tokens of a byte-level vocabulary.

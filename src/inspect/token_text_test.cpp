@@ -57,6 +57,7 @@ TEST(TokenText, WordsOfAWordLevelVocabularyHaveTheirBlanks) {
       "words");
   const std::vector<TokenId> ids = {0, 1, 2, 99, 0};
   EXPECT_THAT(token_texts(tokenizer, ids), ElementsAre("Wait", " 4", " [END]", "<id 99>", " Wait"));
+  EXPECT_THAT(token_texts(tokenizer, {ids.data(), 1}, /*before=*/3), ElementsAre(" Wait"));
   EXPECT_EQ(token_name(tokenizer, 0), "Wait");
   EXPECT_EQ(token_name(tokenizer, 99), "<id 99>");
   EXPECT_TRUE(token_texts(tokenizer, {}).empty());

@@ -66,62 +66,70 @@ std::string_view WordList::default_text() {
 }
 
 WordList WordList::parse(std::string_view text, const std::string& name) {
-  constexpr std::size_t kMostKinds = 100;
   WordList list;
-  std::size_t number = 0;
-  const auto fail = [&](const std::string& what, const std::string& remedy) {
-    throw InputError(what, {.where = fmt::format("{}:{}", name, number), .remedy = remedy});
-  };
-  const auto claim = [&](int& of_class, int kind, std::string_view word) {
-    if (of_class >= 0 && of_class != kind)
-      fail(fmt::format("{} is claimed by two kinds", word), "leave it to one of them");
-    of_class = kind;
-  };
-  while (!text.empty()) {
-    ++number;
+  for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = trimmed(text.substr(0, end), is_blank);
+    const std::string_view line = trimmed(text.substr(0, end), is_blank);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty() || line == "#" || line.starts_with("# ")) continue;
-    const std::size_t colon = line.find(':');
-    const std::string kind(trimmed(line.substr(0, std::min(colon, line.size())), is_blank));
-    if (colon == std::string_view::npos || kind.empty() || kind.find(' ') != std::string::npos)
-      fail("the line names no kind", "write 'kind: word word ...', or '# ' before a comment");
-    if (kind == "other") fail("'other' is what no line names", "call the kind something else");
-    auto at = std::find(list.kinds_.begin(), list.kinds_.end(), kind);
-    if (at == list.kinds_.end()) {
-      if (list.kinds_.size() == kMostKinds)
-        fail("there are more than 100 kinds", "put some together");
-      at = list.kinds_.insert(at, kind);
-    }
-    const int index = static_cast<int>(at - list.kinds_.begin());
-    for (line.remove_prefix(colon + 1); !line.empty();) {
-      line = trimmed(line, is_blank);
-      const std::size_t length =
-          static_cast<std::size_t>(std::find_if(line.begin(), line.end(), is_blank) - line.begin());
-      const std::string_view word = line.substr(0, length);
-      line.remove_prefix(length);
-      if (word.empty()) continue;
-      if (word == "<number>") {
-        claim(list.number_, index, word);
-      } else if (word == "<punctuation>") {
-        claim(list.punctuation_, index, word);
-      } else if (word == "<special>") {
-        claim(list.special_, index, word);
-      } else if (word.size() > 2 && word.front() == '<' && word.back() == '>') {
-        fail(fmt::format("there is no class {}", word),
-             "known are <number>, <punctuation> and <special>");
-      } else {
-        const auto [entry, is_new] = list.words_.try_emplace(to_lowercase(unescaped(word)),
-                                                             static_cast<std::uint8_t>(index));
-        if (!is_new && entry->second != index)
-          fail(fmt::format("'{}' is a word of '{}' already", word, list.kinds_[entry->second]),
-               "leave it to one kind");
-      }
-    }
+    if (!line.empty() && line != "#" && !line.starts_with("# "))
+      list.add_line(line, fmt::format("{}:{}", name, number));
   }
   list.kinds_.push_back("other");
   return list;
+}
+
+void WordList::add_line(std::string_view line, const std::string& where) {
+  const std::size_t colon = std::min(line.find(':'), line.size());
+  const std::string kind(trimmed(line.substr(0, colon), is_blank));
+  if (colon == line.size() || kind.empty() || kind.find(' ') != std::string::npos) {
+    throw InputError(
+        "the line names no kind",
+        {.where = where, .remedy = "write 'kind: word word ...', or '# ' before a comment"});
+  }
+  if (kind == "other") {
+    throw InputError("'other' is what no line names",
+                     {.where = where, .remedy = "call the kind something else"});
+  }
+  auto at = std::find(kinds_.begin(), kinds_.end(), kind);
+  if (at == kinds_.end()) {
+    constexpr std::size_t kMostKinds = 100;
+    if (kinds_.size() == kMostKinds) {
+      throw InputError("there are more than 100 kinds",
+                       {.where = where, .remedy = "put some together"});
+    }
+    at = kinds_.insert(at, kind);
+  }
+  const auto number = static_cast<std::uint8_t>(at - kinds_.begin());
+  line.remove_prefix(colon + 1);
+  for (line = trimmed(line, is_blank); !line.empty(); line = trimmed(line, is_blank)) {
+    const auto end = std::find_if(line.begin(), line.end(), is_blank);
+    const std::string_view word(line.begin(), end);
+    add_word(word, number, where);
+    line.remove_prefix(word.size());
+  }
+}
+
+void WordList::add_word(std::string_view word, std::uint8_t kind, const std::string& where) {
+  int* of_class = word == "<number>"        ? &number_
+                  : word == "<punctuation>" ? &punctuation_
+                  : word == "<special>"     ? &special_
+                                            : nullptr;
+  if (of_class == nullptr && word.size() > 2 && word.front() == '<' && word.back() == '>') {
+    throw InputError(fmt::format("there is no class {}", word),
+                     {.where = where, .remedy = "known are <number>, <punctuation> and <special>"});
+  }
+  int owner = kind;
+  if (of_class != nullptr) {
+    owner = *of_class < 0 ? kind : *of_class;
+    *of_class = owner;
+  } else {
+    owner = words_.try_emplace(to_lowercase(unescaped(word)), kind).first->second;
+  }
+  if (owner != kind) {
+    throw InputError(
+        fmt::format("'{}' is of '{}' already", word, kinds_[static_cast<std::size_t>(owner)]),
+        {.where = where, .remedy = "leave it to one kind"});
+  }
 }
 
 std::uint8_t WordList::find(std::string_view word) const {
@@ -142,13 +150,28 @@ std::uint8_t WordList::class_of(std::string_view text, bool special) const {
   return blank || punctuation_ < 0 ? other() : static_cast<std::uint8_t>(punctuation_);
 }
 
+std::uint8_t WordList::kind_of(std::string_view word, std::string_view text, bool special) const {
+  if (special) return class_of(text, special);
+  if (const std::uint8_t kind = find(word); kind != other()) return kind;
+  // Words with signs in them, signs alone, line ends, and scripts that put no blank between words.
+  const auto is_ascii_word = [](char c) {
+    return static_cast<unsigned char>(c) < 0x80 && is_word_byte(static_cast<unsigned char>(c));
+  };
+  const std::string_view bare = trimmed(text, is_blank);
+  if (!std::all_of(bare.begin(), bare.end(), is_ascii_word) || bare.empty()) {
+    const std::string_view line_ends = trimmed(text, [](char c) { return c == ' '; });
+    const std::uint8_t kind = find(bare.empty() ? line_ends : bare);
+    if (kind != other()) return kind;
+  }
+  return class_of(text, special);
+}
+
 std::vector<std::uint8_t> WordList::kinds_of(std::span<const std::string> texts,
                                              const std::vector<bool>& special) const {
+  constexpr std::size_t kLongest = 100;  // bytes: a longer run is no word of a list
   const auto is_special = [&](std::size_t i) { return i < special.size() && special[i]; };
   std::string all;
-  std::vector<std::size_t> begins;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    begins.push_back(all.size());
     // What stands for a special token is no part of a word.
     all += is_special(i) ? std::string(texts[i].size(), ' ') : texts[i];
   }
@@ -156,37 +179,22 @@ std::vector<std::uint8_t> WordList::kinds_of(std::span<const std::string> texts,
     return is_word_byte(static_cast<unsigned char>(all[at]));
   };
   std::vector<std::uint8_t> kinds;
+  std::size_t begin = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::string& text = texts[i];
-    const std::size_t end = begins[i] + text.size();
-    std::size_t from = begins[i];
+    const std::size_t end = begin + texts[i].size();
+    std::size_t from = begin;
     while (from < end && !in_word(from))
       ++from;
-    std::uint8_t kind = other();
-    if (from < end) {  // the whole word that the token's first letter is in
-      std::size_t to = from;
-      constexpr std::size_t kLongest = 100;  // bytes: a longer run is no word of a list
+    std::size_t to = from;  // from here to both sides: the whole word of the token's first letter
+    if (from < end) {
       while (to < all.size() && to - from < kLongest && in_word(to))
         ++to;
       while (from > 0 && to - from < kLongest && in_word(from - 1))
         --from;
-      kind = find(std::string_view(all).substr(from, to - from));
     }
-    // Words with signs in them, signs alone, line ends, and scripts that put no blank between
-    // words.
-    const std::string_view bare = trimmed(text, is_blank);
-    const bool has_letters = std::any_of(bare.begin(), bare.end(), [](char c) {
-      return is_word_byte(static_cast<unsigned char>(c));
-    });
-    const bool has_signs_or_scripts = std::any_of(bare.begin(), bare.end(), [](char c) {
-      return !is_word_byte(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
-    });
-    if (kind == other() && (!has_letters || has_signs_or_scripts))
-      kind = find(bare.empty() ? std::string_view(text) : bare);
-    if (kind == other() && bare.empty() && !text.empty())
-      kind = find(trimmed(text, [](char c) { return c == ' '; }));
-    if (kind == other() || is_special(i)) kind = class_of(text, is_special(i));
-    kinds.push_back(kind);
+    kinds.push_back(
+        kind_of(std::string_view(all).substr(from, to - from), texts[i], is_special(i)));
+    begin = end;
   }
   return kinds;
 }

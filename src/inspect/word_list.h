@@ -40,7 +40,10 @@ class WordList {
 
  private:
   std::uint8_t other() const { return static_cast<std::uint8_t>(kinds_.size() - 1); }
-  // The number of the word's kind, or other().
+  void add_line(std::string_view line, const std::string& where);
+  void add_word(std::string_view word, std::uint8_t kind, const std::string& where);
+  // Numbers of kinds, or other(). `word` is the whole word of a token, `text` the token alone.
+  std::uint8_t kind_of(std::string_view word, std::string_view text, bool special) const;
   std::uint8_t find(std::string_view word) const;
   std::uint8_t class_of(std::string_view text, bool special) const;
 

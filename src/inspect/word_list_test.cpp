@@ -64,9 +64,9 @@ TEST(WordList, MistakesNameTheLine) {
     return testing::error_of([&] { WordList::parse(text, "w.txt"); });
   };
   EXPECT_THAT(message("a: b\nword word\n"), HasSubstr("w.txt:2: the line names no kind"));
-  EXPECT_THAT(message("a: b\nc: B\n"), HasSubstr("w.txt:2: 'B' is a word of 'a' already"));
+  EXPECT_THAT(message("a: b\nc: B\n"), HasSubstr("w.txt:2: 'B' is of 'a' already"));
   EXPECT_THAT(message("a: <digits>\n"), HasSubstr("there is no class <digits>"));
-  EXPECT_THAT(message("a: <number>\nb: <number>\n"), HasSubstr("claimed by two kinds"));
+  EXPECT_THAT(message("a: <number>\nb: <number>\n"), HasSubstr("'<number>' is of 'a' already"));
   EXPECT_THAT(message("other: x\n"), HasSubstr("'other' is what no line names"));
   EXPECT_THAT(WordList::parse("", "empty").kinds(), ElementsAre("other"));
 }

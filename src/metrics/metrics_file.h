@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "metrics/append_file.h"
 #include "metrics/metric_set.h"
@@ -37,6 +38,13 @@ struct MetricsCut {
   std::int64_t broken = 0;      // lines that hold no row: torn by a kill, or damaged
   std::int64_t last_step = -1;  // of the rows that were kept; -1: none
 };
+
+// The row of a step; nothing where there is none. A missing file has none.
+std::optional<MetricSet> find_metrics(const std::filesystem::path& path, std::int64_t step);
+
+// Adds values to the row of a step that is written already, or, where there is none, a row at the
+// end. The file is replaced at once; a MetricsFile that is open on it must be opened anew.
+void amend_metrics(const std::filesystem::path& path, std::int64_t step, const MetricSet& more);
 
 // Leaves the rows up to `last_step`, each step once, and nothing else. The file is replaced at
 // once: a kill in between leaves it as it was. A missing file is an empty one.

@@ -151,5 +151,33 @@ TEST(MetricsFile, ARowThatTheDiskRefusesLeavesNothing) {
   EXPECT_EQ(read_file(path), before + "{\"training/global_step\":3,\"actor/pg_loss\":3.0}\n");
 }
 
+TEST(AmendMetrics, AddsToARowThatIsThere) {
+  testing::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "metrics.jsonl";
+  MetricSet more;
+  more.set("val", 0.5);
+  amend_metrics(path, 0, more);  // no file yet
+  {
+    MetricsFile file(path);
+    for (const int step : {1, 2, 3}) {
+      MetricSet metrics;
+      metrics.set("a", 0.1 * step);
+      metrics.set("b", std::nan(""));
+      file.write(step, metrics);
+    }
+  }
+  more.set("b", 2);
+  amend_metrics(path, 2, more);
+  EXPECT_EQ(read_file(path),
+            "{\"training/global_step\":0,\"val\":0.5}\n"
+            "{\"training/global_step\":1,\"a\":0.1,\"b\":null}\n"
+            "{\"training/global_step\":2,\"a\":0.2,\"b\":2.0,\"val\":0.5}\n"
+            "{\"training/global_step\":3,\"a\":0.30000000000000004,\"b\":null}\n");
+  EXPECT_EQ(find_metrics(path, 2)->find("val"), 0.5);
+  EXPECT_TRUE(std::isnan(*find_metrics(path, 3)->find("b")));
+  EXPECT_FALSE(find_metrics(path, 4));
+  EXPECT_FALSE(find_metrics(folder / "none", 0));
+}
+
 }  // namespace
 }  // namespace antisd

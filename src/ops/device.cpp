@@ -1,6 +1,7 @@
 #include "ops/device.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <limits>
 
@@ -60,6 +61,35 @@ std::int64_t available_on_host() {
 }
 
 }  // namespace
+
+std::optional<double> peak_flops(std::string_view gpu_name) {
+  struct Peak {
+    std::string_view part;  // of the name; the first that is found counts
+    double teraflops;
+  };
+  constexpr Peak kPeaks[] = {{"H100 PCIe", 756}, {"H100 NVL", 835}, {"H100", 989}, {"H200", 989},
+                             {"H800", 989},      {"H20", 148},      {"A100", 312}, {"A800", 312},
+                             {"B200", 2250},     {"L40S", 362},     {"L4", 121}};
+  for (const Peak& peak : kPeaks) {
+    const std::size_t at = gpu_name.find(peak.part);
+    if (at == std::string_view::npos) continue;
+    // "L4" is no part of "L40", "H20" none of "H200".
+    const std::size_t end = at + peak.part.size();
+    if (end < gpu_name.size() && std::isalnum(static_cast<unsigned char>(gpu_name[end]))) continue;
+    return peak.teraflops * 1e12;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> peak_flops([[maybe_unused]] c10::Device device) {
+#ifdef ANTISD_CUDA
+  cudaDeviceProp properties{};
+  const int index = device.has_index() ? device.index() : 0;
+  if (device.is_cuda() && cudaGetDeviceProperties(&properties, index) == cudaSuccess)
+    return peak_flops(std::string_view(properties.name));
+#endif
+  return std::nullopt;
+}
 
 std::int64_t available_memory(c10::Device device) {
 #ifdef ANTISD_CUDA

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <c10/core/Device.h>
@@ -23,6 +25,11 @@ struct TensorLibraryInfo {
 };
 
 TensorLibraryInfo describe_tensor_library();
+
+// Dense bf16 multiply-adds a second x 2, by the data sheet of the GPU of that name; nothing where
+// we know none, and for a CPU.
+std::optional<double> peak_flops(std::string_view gpu_name);
+std::optional<double> peak_flops(c10::Device device);
 
 // Bytes that an allocation on the device could have now.
 std::int64_t available_memory(c10::Device device);

@@ -4,9 +4,9 @@
 // leaves the cache between two steps of a layer.
 //
 //   PanelBuffer memory;
-//   const Panels y = memory.panels(w.size(0), x.count);
+//   const Panels y = memory.panels(out, x.count);
 //   panel_norm(x, norm, eps, x);
-//   panel_product({w, bias, out}, x, y, /*add=*/false);
+//   panel_product(weight, bias, x, y, /*add=*/false);  // weight: [out, x.features]
 #pragma once
 
 #include <cstdint>

@@ -95,10 +95,12 @@ Json facts_json(const RunReader& run) {
           {"dumps", run.dumps()}};
 }
 
-void append_rows_json(std::string& out, const MetricTable& table, std::int64_t from) {
+void append_rows_json(std::string& out, const RunReader& run, std::int64_t from) {
+  const MetricTable& table = run.table();
   const std::int64_t width = bucket_width(table.last_step());
-  fmt::format_to(std::back_inserter(out), "{{\"width\":{},\"from\":{},\"last\":{},\"columns\":{{",
-                 width, from, table.last_step());
+  fmt::format_to(std::back_inserter(out),
+                 "{{\"width\":{},\"from\":{},\"last\":{},\"written\":{},\"columns\":{{", width,
+                 from, table.last_step(), run.rows_written_ns() / 1'000'000'000);
   bool is_first = true;
   for (const Column& column : table.columns()) {
     const Buckets buckets = bucketed(table.steps(), column.values, width, from);

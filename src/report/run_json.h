@@ -13,9 +13,9 @@ namespace antisd {
 // dumps.
 Json facts_json(const RunReader& run);
 
-// {"width", "from", "last", "columns", "times"} of run_set.h, buckets `from` and later. Written as
-// text: a page has half a million of these numbers.
-void append_rows_json(std::string& out, const MetricTable& table, std::int64_t from);
+// {"width", "from", "last", "written", "columns", "times"} of run_set.h, buckets `from` and later.
+// Written as text: a page has half a million of these numbers.
+void append_rows_json(std::string& out, const RunReader& run, std::int64_t from);
 
 // The step whose average over the benchmarks is highest, the first of several; -1: no evaluation.
 // Step 0, the model before training, counts only where it is all there is.

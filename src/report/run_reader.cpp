@@ -1,11 +1,11 @@
 #include "report/run_reader.h"
 
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "io/step_name.h"
 #include "report/evaluation_json.h"
 
 namespace antisd {
@@ -30,16 +30,6 @@ bool read_changed(const Folder& folder, const std::string& name, FileStamp& seen
 }
 
 }  // namespace
-
-std::int64_t step_of_name(std::string_view name) {
-  constexpr std::string_view kPrefix = "step-";
-  if (!name.starts_with(kPrefix)) return -1;
-  const std::string_view digits = name.substr(kPrefix.size());
-  std::int64_t step = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-  return is_number && step >= 0 ? step : -1;
-}
 
 RunReader::RunReader(std::string name, Folder folder)
     : name_(std::move(name)), folder_(std::move(folder)) {}
@@ -116,7 +106,7 @@ bool RunReader::read_evaluations() {
   bool changed = false;
   std::map<std::int64_t, FileStamp> stamps;
   for (const Folder::Entry& entry : folder_.list("eval", kMaxFolderEntries)) {
-    const std::int64_t step = step_of_name(entry.name);
+    const std::int64_t step = step_of_name(entry.name).value_or(-1);
     if (!entry.is_folder || step < 0) continue;
     const std::string name = fmt::format("eval/{}/summary.json", entry.name);
     FileStamp stamp = evaluation_stamps_.contains(step) ? evaluation_stamps_[step] : FileStamp();
@@ -148,7 +138,7 @@ bool RunReader::read_dump_names() {
     std::string_view name = entry.name;
     if (entry.is_folder || !name.ends_with(kSuffix)) continue;
     name.remove_suffix(kSuffix.size());
-    const std::int64_t step = step_of_name(name);
+    const std::int64_t step = step_of_name(name).value_or(-1);
     if (step >= 0) steps.push_back(step);
   }
   std::sort(steps.begin(), steps.end());

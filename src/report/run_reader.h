@@ -80,7 +80,4 @@ class RunReader {
   FileStamp config_stamp_, run_stamp_;
 };
 
-// "step-000010" -> 10; -1 for any other name.
-std::int64_t step_of_name(std::string_view name);
-
 }  // namespace antisd

@@ -25,6 +25,7 @@ void RunSet::add(std::string name, Folder folder) {
 
 void RunSet::remove_if(const std::function<bool(const RunReader&)>& goes) {
   if (std::erase_if(runs_, [&](const Entry& entry) { return goes(*entry.reader); }) == 0) return;
+  all_rows_.clear();
   ++version_;
   describe_set();
 }
@@ -85,6 +86,19 @@ void RunSet::describe_set() {
   set_version_ = ++version_;
 }
 
+std::shared_ptr<const RunSet::AllRows> RunSet::all_rows(const Entry& entry) const {
+  const std::int64_t newest = entry.marks.empty() ? 0 : entry.marks.back().version;
+  // Held while writing, so that fifty browsers that come at once cost as much as one.
+  const std::lock_guard lock(all_rows_mutex_);
+  std::shared_ptr<const AllRows>& kept = all_rows_[entry.id];
+  if (kept == nullptr || kept->version != newest) {
+    AllRows rows{newest, {}};
+    append_rows_json(rows.json, *entry.reader, 0);
+    kept = std::make_shared<const AllRows>(std::move(rows));
+  }
+  return kept;
+}
+
 std::string RunSet::update(std::int64_t since) const {
   std::string out = fmt::format("{{\"version\":{}", version_);
   if (set_version_ > since && !set_json_.empty()) out += ",\"set\":" + set_json_;
@@ -107,8 +121,13 @@ std::string RunSet::update(std::int64_t since) const {
     if (facts) out += ",\"facts\":" + to_json_line(facts_json(*entry.reader));
     if (from_step >= 0) {
       const std::int64_t width = bucket_width(entry.reader->table().last_step());
+      const std::int64_t from = width == known_width ? from_step / width : 0;
       out += ",\"rows\":";
-      append_rows_json(out, entry.reader->table(), width == known_width ? from_step / width : 0);
+      if (from > 0) {
+        append_rows_json(out, *entry.reader, from);
+      } else {
+        out += all_rows(entry)->json;
+      }
     }
     out += "}";
   }

@@ -10,8 +10,8 @@
 // An answer is JSON:
 //   {"version": 17,
 //    "set": {"order": [ID], "series": [{"name", "runs": [ID]}], "differences": [{"key", "values":
-//    {ID: ..}}]}, "runs": [{"id", "facts": {...}, "rows": {"width", "from", "last", "columns":
-//    {NAME: [[first], [second],
+//    {ID: ..}}]}, "runs": [{"id", "facts": {...}, "rows": {"width", "from", "last", "written",
+//    "columns": {NAME: [[first], [second],
 //              [mean]]}, "times": {NAME: [sum, count]}}}]}
 // with "set", "facts" and "rows" absent where nothing of them is new. Columns hold buckets
 // (metric_table.h) from number `from` on; those before are as they were.
@@ -19,7 +19,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,12 @@ class RunSet {
   const RunReader* find(const std::string& id) const;
 
  private:
+  // All rows of a run as JSON, for the browsers that open a page: kept until the rows change.
+  struct AllRows {
+    std::int64_t version = 0;
+    std::string json;
+  };
+  std::shared_ptr<const AllRows> all_rows(const Entry& entry) const;
   void note(Entry& entry, const RunReader::Change& change, std::int64_t width_before);
   void describe_set();
 
@@ -64,6 +72,8 @@ class RunSet {
   std::int64_t next_id_ = 1;
   std::int64_t set_version_ = 1;
   std::string set_json_;
+  mutable std::mutex all_rows_mutex_;
+  mutable std::map<std::string, std::shared_ptr<const AllRows>> all_rows_;  // by the run's id
 };
 
 }  // namespace antisd

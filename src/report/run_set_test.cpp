@@ -79,9 +79,14 @@ TEST(RunSet, AReaderOfUpdatesSeesWhatANewOneSees) {
   for (int round = 0; round < 40; ++round) {
     // Grows past several widths; once it is cut back, once it is replaced by a shorter file.
     std::string rows;
-    for (int i = 0; i < 37 * (1 + round % 3); ++i)
-      rows += metrics_row(++step, 0.001 * static_cast<double>(step * 7 % 1000));
-    if (round == 20) rows += metrics_row(step = 300, 0.25);
+    for (int i = 0; i < 37 * (1 + round % 3); ++i) {
+      ++step;
+      rows += metrics_row(step, 0.001 * static_cast<double>(step * 7 % 1000));
+    }
+    if (round == 20) {
+      step = 300;
+      rows += metrics_row(step, 0.25);
+    }
     if (round == 30) {
       make_run(folder / "a", "grpo", 0, 50);
       step = 50;

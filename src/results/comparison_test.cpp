@@ -157,14 +157,5 @@ TEST(RunResults, ReadWhatIsWholeAndNoteTheRest) {
   EXPECT_THAT(read_run_results(folder / "empty").notes, IsEmpty());
 }
 
-TEST(EvaluationFolder, NamesAStep) {
-  EXPECT_EQ(evaluation_folder(10), "step-000010");
-  EXPECT_EQ(step_of_folder("step-000010"), 10);
-  EXPECT_EQ(step_of_folder("step-10x"), -1);
-  EXPECT_EQ(step_of_folder("step-"), -1);
-  EXPECT_EQ(step_of_folder("step--4"), -1);
-  EXPECT_EQ(step_of_folder("latest"), -1);
-}
-
 }  // namespace
 }  // namespace antisd

@@ -69,12 +69,12 @@ class Exceedance {
 };
 
 // Each problem's accuracy drawn from a beta distribution with mean mu = sin^2(angle) and
-// correlation rho of a problem's samples: the middle 96 % of the posterior of mu, one more
-// than asked for because the model is not the truth. The prior is flat in both angles (Jeffreys'
-// for mu where rho is 0 or 1).
+// correlation rho of a problem's samples: quantiles of the posterior of mu. The prior is flat in
+// both angles (Jeffreys' for mu where rho is 0 or 1). Where the truth is near 0, an upper end can
+// hardly miss it, so the lower end may use up most of the 5 %; likewise near 1.
 Interval beta_binomial_interval(std::span<const ProblemCount> problems, double mean) {
   constexpr int kAngles = 80, kCorrelations = 12;
-  constexpr double kTail = 0.02;
+  constexpr double kNearTail = 0.04, kFarTail = 0.015;  // by simulation
   std::int64_t most = 0;
   for (const ProblemCount& problem : problems)
     most = std::max(most, problem.graded);
@@ -114,7 +114,10 @@ Interval beta_binomial_interval(std::span<const ProblemCount> problems, double m
     const double part = *next > before ? (wanted - before) / (*next - before) : 0;
     return std::pow(std::sin(angle_at(static_cast<double>(next - 1 - below.begin()) + part)), 2);
   };
-  return {mean <= 0 ? 0 : quantile(kTail), mean >= 1 ? 1 : quantile(1 - kTail)};
+  const bool near_zero = mean < 0.5;
+  const double low = quantile(near_zero ? kNearTail : kFarTail);
+  const double high = quantile(1 - (near_zero ? kFarTail : kNearTail));
+  return {mean <= 0 ? 0 : std::min(low, mean), mean >= 1 ? 1 : std::max(high, mean)};
 }
 
 }  // namespace
@@ -156,7 +159,8 @@ Interval accuracy_interval(std::span<const ProblemCount> problems) {
   const double count = static_cast<double>(values.size());
   if (values.size() < 2 || std::min(sum, count - sum) >= kFewProblems) return interval;
   const Interval model = beta_binomial_interval(counts, sum / count);
-  return {std::min(interval.low, model.low), std::max(interval.high, model.high)};
+  if (sum < count / 2) return {model.low, std::max(interval.high, model.high)};
+  return {std::min(interval.low, model.low), model.high};
 }
 
 Interval average_interval(std::span<const Estimate> estimates) {

@@ -33,8 +33,8 @@ struct ProblemCount {
 Interval mean_interval(std::span<const double> values);
 
 // avg@n. As mean_interval; where fewer than kFewProblems problems' worth of samples are right (or
-// wrong) the spread says too little, and the interval is widened to that of a beta-binomial model.
-// Problems without a graded sample are left out.
+// wrong) the spread says too little and a beta-binomial model stands in: for the end towards 0 (or
+// 1) alone, for the other one where it is wider. Problems without a graded sample are left out.
 Interval accuracy_interval(std::span<const ProblemCount> problems);
 inline constexpr double kFewProblems = 5;
 

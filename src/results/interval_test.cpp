@@ -72,12 +72,11 @@ TEST(AccuracyInterval, CoversNinetyFivePercent) {
         fmt::print(" {:6.3f}", share);
         sum += share;
         ++lines;
-        // Too narrow never happens, up to the noise of 2,000 draws (0.005).
+        // Where a count can take few values only (one sample, or always the same verdict) there
+        // is nothing between too wide and too narrow.
+        const bool coarse = n == 1 || difficulty.spread == 0;
         EXPECT_GE(share, 0.93) << n << " " << difficulty.name << " " << mean;
-        // Where a count can take few values only (0 or 1, one sample) the choice is between too
-        // wide and too narrow; at the edges only one end can miss, which it does in 2.5 % or less.
-        const bool coarse = n == 1 || difficulty.spread == 0 || mean < 0.2 || mean > 0.8;
-        EXPECT_LE(share, coarse ? 0.99 : 0.967) << n << " " << difficulty.name << " " << mean;
+        EXPECT_LE(share, coarse ? 0.99 : 0.975) << n << " " << difficulty.name << " " << mean;
       }
       fmt::print("\n");
     }

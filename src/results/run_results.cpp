@@ -1,13 +1,13 @@
 #include "results/run_results.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "config/run_config.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
+#include "io/step_name.h"
 
 namespace antisd {
 namespace {
@@ -46,19 +46,6 @@ void attempt(RunResults& run, const std::function<void()>& read) {
 
 }  // namespace
 
-std::string evaluation_folder(std::int64_t step) {
-  return fmt::format("step-{:06}", step);
-}
-
-std::int64_t step_of_folder(const std::string& name) {
-  constexpr std::string_view kPrefix = "step-";
-  if (!name.starts_with(kPrefix)) return -1;
-  std::int64_t step = -1;
-  const char* const end = name.data() + name.size();
-  const auto [stopped, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
-  return error == std::errc() && stopped == end && step >= 0 ? step : -1;
-}
-
 RunResults read_run_results(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) {
@@ -70,10 +57,10 @@ RunResults read_run_results(const fs::path& directory) {
   attempt(run, [&] { read_config(directory, run); });
   attempt(run, [&] { read_method(directory, run); });
   for (const fs::directory_entry& entry : fs::directory_iterator(directory / "eval", error)) {
-    const std::int64_t step = step_of_folder(entry.path().filename().string());
+    const std::optional<std::int64_t> step = step_of_name(entry.path().filename().string());
     const fs::path file = entry.path() / "summary.json";
-    if (step < 0 || !fs::exists(file, error)) continue;  // none, or it is still going on
-    attempt(run, [&] { run.evaluations.push_back({step, read_summary(file)}); });
+    if (!step || !fs::exists(file, error)) continue;  // none, or it is still going on
+    attempt(run, [&] { run.evaluations.push_back({*step, read_summary(file)}); });
   }
   std::sort(run.evaluations.begin(), run.evaluations.end(),
             [](const auto& a, const auto& b) { return a.step < b.step; });

@@ -31,8 +31,4 @@ struct RunResults {
 // InputError where the directory does not exist; everything else that is wrong is a note.
 RunResults read_run_results(const std::filesystem::path& directory);
 
-// "step-000010", and its number back; -1 for any other name.
-std::string evaluation_folder(std::int64_t step);
-std::int64_t step_of_folder(const std::string& name);
-
 }  // namespace antisd

@@ -25,6 +25,7 @@ void CheckpointKeeper::note_best(std::int64_t step, const MetricSet& metrics,
   if (metric.empty()) return;
   const std::optional<double> value = metrics.find(metric);
   if (!value) {
+    if (metric.starts_with("val-") && !metrics.find("timing_s/eval")) return;
     if (!std::exchange(warned_of_best_, true))
       recorder_.warn(fmt::format("checkpoint.keep_best: there is no metric '{}'", metric));
     return;

@@ -19,24 +19,30 @@ at::Tensor on_host(const at::Tensor& values) {
 
 }  // namespace
 
-Distillation distil(const at::Tensor& student_hidden, const at::Tensor& teacher_hidden,
-                    const at::Tensor& head, const DistillationOptions& options) {
+Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_head,
+                    const at::Tensor& teacher_hidden, const at::Tensor& teacher_head,
+                    const DistillationOptions& options) {
   const at::NoGradGuard no_grad;
-  const at::Tensor tokens = head.detach().narrow(0, 0, options.vocabulary);
+  const at::Tensor tokens = student_head.detach().narrow(0, 0, options.vocabulary);
+  const at::Tensor teacher_tokens = teacher_head.detach().narrow(0, 0, options.vocabulary);
   const std::int64_t top_k = std::min(options.top_k, options.vocabulary - 1);
   Distillation result;
   result.hidden_gradient = at::empty_like(student_hidden);
-  result.head_gradient = at::zeros(head.sizes(), head.options().dtype(at::kFloat));
-  const auto log_probabilities = [&](const at::Tensor& hidden) {  // [block, vocabulary]
-    return at::log_softmax(at::linear(hidden, tokens).to(at::kFloat) / options.temperature, -1);
+  result.head_gradient = at::zeros(student_head.sizes(), student_head.options().dtype(at::kFloat));
+  const auto log_probabilities = [&](const at::Tensor& hidden, const at::Tensor& head) {
+    // fp32 out of the product, whatever the operands' precision. [block, vocabulary]
+    const at::Tensor logits = hidden.scalar_type() == at::kFloat
+                                  ? at::linear(hidden, head)
+                                  : at::mm(hidden, head.t(), at::kFloat);
+    return at::log_softmax(logits / options.temperature, -1);
   };
   for (std::int64_t begin = 0; begin < student_hidden.size(0); begin += options.block_tokens) {
     const std::int64_t count = std::min(options.block_tokens, student_hidden.size(0) - begin);
     const at::Tensor hidden = student_hidden.detach().narrow(0, begin, count);
-    const at::Tensor student = log_probabilities(hidden);
+    const at::Tensor student = log_probabilities(hidden, tokens);
     const auto [likeliest, ids] = student.topk(top_k, -1);
     const at::Tensor teacher =
-        log_probabilities(teacher_hidden.narrow(0, begin, count)).gather(1, ids);
+        log_probabilities(teacher_hidden.narrow(0, begin, count), teacher_tokens).gather(1, ids);
     const at::Tensor p = on_host(likeliest), q = on_host(teacher);
     at::Tensor gradient = at::empty({count, top_k}, at::kDouble);  // by the k log-probabilities
     for (std::int64_t i = 0; i < count; ++i) {

@@ -1,7 +1,8 @@
 // SDPO's gradient: the divergence between student and teacher on the student's likeliest tokens,
 // straight from hidden states, a block of tokens at a time.
 //
-//   const Distillation d = distil(student_hidden, teacher_hidden, model.head(), options);
+//   const Distillation d = distil(student_hidden, model.head(), teacher_hidden, teacher.head(),
+//                                 options);
 //   student_hidden.backward(d.hidden_gradient);     // and d.head_gradient to the head
 #pragma once
 
@@ -30,7 +31,8 @@ struct Distillation {
 
 // Both hidden states: [n, width], row i before the same response token i. No autograd is involved:
 // logits of a block of tokens exist only while they are needed.
-Distillation distil(const at::Tensor& student_hidden, const at::Tensor& teacher_hidden,
-                    const at::Tensor& head, const DistillationOptions& options);
+Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_head,
+                    const at::Tensor& teacher_hidden, const at::Tensor& teacher_head,
+                    const DistillationOptions& options);
 
 }  // namespace antisd

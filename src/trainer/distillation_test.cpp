@@ -12,16 +12,16 @@ TEST(Distil, IsTheDivergenceOnTheLikeliestTokensAndARest) {
   const std::int64_t n = 7, width = 6, rows = 13, vocabulary = 12, k = 4;
   const double alpha = 0.3, temperature = 0.8;
   const at::Tensor student = at::randn({n, width}), teacher = at::randn({n, width}),
-                   head = at::randn({rows, width});
+                   head = at::randn({rows, width}), teacher_head = at::randn({rows, width});
   DistillationOptions options{.temperature = temperature,
                               .vocabulary = vocabulary,
                               .top_k = k,
                               .alpha = alpha,
                               .mean_tokens = 20,
                               .block_tokens = 3};
-  const Distillation ours = distil(student, teacher, head, options);
+  const Distillation ours = distil(student, head, teacher, teacher_head, options);
   options.gradient_scale = 16;
-  const Distillation scaled = distil(student, teacher, head, options);
+  const Distillation scaled = distil(student, head, teacher, teacher_head, options);
   EXPECT_EQ(scaled.loss, ours.loss);
   EXPECT_TRUE(scaled.hidden_gradient.equal(ours.hidden_gradient * 16));
   EXPECT_TRUE(scaled.head_gradient.equal(ours.head_gradient * 16));
@@ -33,7 +33,8 @@ TEST(Distil, IsTheDivergenceOnTheLikeliestTokensAndARest) {
     return at::softmax(at::matmul(hidden, matrix.t()) / temperature, -1);
   };
   const at::Tensor p_all = probabilities(x, tokens);
-  const at::Tensor q_all = probabilities(teacher.to(at::kDouble), tokens.detach());
+  const at::Tensor q_all =
+      probabilities(teacher.to(at::kDouble), teacher_head.to(at::kDouble).narrow(0, 0, vocabulary));
   const at::Tensor ids = std::get<1>(p_all.topk(k, -1));
   const auto buckets = [&](const at::Tensor& all) {
     const at::Tensor top = all.gather(1, ids);

@@ -114,6 +114,19 @@ void Recorder::metrics(std::int64_t step, const MetricSet& metrics) {
             [&] { tensorboard_->write(step, metrics); });
 }
 
+void Recorder::amend(std::int64_t step, const MetricSet& more) {
+  attempt(fmt::format("the row of step {} in metrics.jsonl", step), [&] {
+    amend_metrics(directory_ / "metrics.jsonl", step, more);
+    metrics_.emplace(directory_ / "metrics.jsonl");
+  });
+  if (tensorboard_)
+    attempt(fmt::format("step {} for TensorBoard", step), [&] { tensorboard_->write(step, more); });
+}
+
+std::optional<MetricSet> Recorder::find_metrics(std::int64_t step) const {
+  return antisd::find_metrics(directory_ / "metrics.jsonl", step);
+}
+
 void Recorder::rollouts(const StepRecord& record) {
   const Rollout& sample = record.batch[0];
   note(fmt::format("step {} problem {} reward {}{}: {}", record.step, record.prompts.prompts[0].id,

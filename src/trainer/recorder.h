@@ -46,6 +46,10 @@ class Recorder {
   void open(const RunConfig& config, const RunInfo& info, std::int64_t step);
 
   void metrics(std::int64_t step, const MetricSet& metrics);
+  // Adds to the row of a step that is written already, or makes one of it.
+  void amend(std::int64_t step, const MetricSet& more);
+  // The row of a step in metrics.jsonl.
+  std::optional<MetricSet> find_metrics(std::int64_t step) const;
   // rollouts/step-NNNNNN.jsonl where it is due, and one response in log.txt.
   void rollouts(const StepRecord& record);
   // One rollout into failed/, for a step that was stopped. Returns the file.

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "checkpoint/checkpoint.h"
 #include "core/error.h"
+#include "model/weights.h"
 #include "trainer/saved_state.h"
 
 namespace antisd {
@@ -86,6 +86,13 @@ Moments moments_from(const Json& json) {
   });
 }
 
+CheckpointParts parts_of(const TrainState& state, fs::path origin) {
+  return {.model = state.model,
+          .optimizer = state.optimizer,
+          .origin = std::move(origin),
+          .teacher = state.teacher ? &state.teacher->average() : nullptr};
+}
+
 Json to_json(const TrainState& state) {
   return {{"step", state.step},
           {"steps_before", state.steps_before},
@@ -99,6 +106,16 @@ Json to_json(const TrainState& state) {
 
 void resume(TrainState& state, const fs::path& checkpoint) {
   const Json saved = load_common(state, checkpoint);
+  if (state.teacher) {
+    if (!fs::exists(checkpoint / "teacher")) {
+      throw InputError("the run had no teacher of its own weights until now",
+                       {.where = checkpoint.string(),
+                        .remedy = "set method.sdpo.teacher_ema as it was, or start a new run with "
+                                  "train.init_from"});
+    }
+    load_weights(state.teacher->average(), checkpoint / "teacher");
+    state.teacher->refresh();
+  }
   read_saved([&] {
     state.step = saved.at("step").get<std::int64_t>();
     state.steps_before = saved.at("steps_before").get<std::int64_t>();
@@ -111,6 +128,7 @@ void resume(TrainState& state, const fs::path& checkpoint) {
 
 void start_from(TrainState& state, const fs::path& checkpoint) {
   const Json saved = load_common(state, checkpoint);
+  if (state.teacher) state.teacher->follow(state.model, state.optimizer, /*rate=*/1);
   read_saved([&] {
     state.steps_before =
         saved.at("steps_before").get<std::int64_t>() + saved.at("step").get<std::int64_t>();

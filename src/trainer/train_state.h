@@ -2,7 +2,7 @@
 // definition.
 //
 //   TrainState state(std::move(model), {problems, config, method, *processes});
-//   save_checkpoint(folder, state.step, {state.model, state.optimizer, origin}, to_json(state));
+//   save_checkpoint(folder, state.step, parts_of(state, origin), to_json(state));
 //   resume(state, checkpoint);             // the same run, bit for bit
 //   start_from(state, other_runs_checkpoint);   // another run's weights, optimizer and cursor
 #pragma once
@@ -14,10 +14,12 @@
 
 #include "algo/gate.h"
 #include "algo/moments.h"
+#include "checkpoint/checkpoint.h"
 #include "data/prompt_stream.h"
 #include "io/json.h"
 #include "optim/adamw.h"
 #include "trainer/checkpoint_keeper.h"
+#include "trainer/slow_teacher.h"
 
 namespace antisd {
 
@@ -41,12 +43,15 @@ struct TrainState {
   std::optional<BestCheckpoint> best;
   CausalLm model;
   AdamW optimizer;
+  std::optional<SlowTeacher> teacher;  // of methods whose teacher follows the weights
 
   // What random numbers are keyed by: a run that was started from another draws new ones.
   std::uint32_t random_step() const { return static_cast<std::uint32_t>(steps_before + step); }
 };
 
-// All but weights and optimizer, which a checkpoint keeps in files of their own.
+// Weights and optimizer, which a checkpoint keeps in files of their own.
+CheckpointParts parts_of(const TrainState& state, std::filesystem::path origin);
+// All the rest.
 Json to_json(const TrainState& state);
 
 // Goes on as the checkpoint's own run. InputError for a checkpoint of another model, data set, seed
@@ -54,7 +59,7 @@ Json to_json(const TrainState& state);
 void resume(TrainState& state, const std::filesystem::path& checkpoint);
 
 // Continual training: weights, optimizer, data cursor and reference of another run. Steps count
-// from 0 again and the gate warms up anew.
+// from 0 again, the gate warms up anew, and a slow teacher begins as the weights are.
 void start_from(TrainState& state, const std::filesystem::path& checkpoint);
 
 Json to_json(const GateState& gate);

@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint.h"
 #include "core/check.h"
 #include "core/stopwatch.h"
+#include "ops/device.h"
 #include "scoring/scorer.h"
 
 namespace antisd {
@@ -23,27 +24,18 @@ PromptBatch own_share(PromptBatch all, const Communicator& processes) {
   return own;
 }
 
-Method trainable_method(const RunConfig& config) {
-  Method method = resolve_method(config.method, config.loss);
-  if (method.distils && method.sdpo.teacher_ema > 0) {
-    throw InputError("a teacher that follows the weights slowly is not there yet",
-                     {.where = "method.sdpo.teacher_ema",
-                      .remedy = "set it to 0: the teacher has the weights of now"});
-  }
-  if (method.distils && method.loss.kl_coef > 0) {
-    throw InputError(fmt::format("method '{}' has no term for a reference", method.name),
-                     {.where = "loss.kl_coef", .remedy = "set it to 0"});
-  }
-  return method;
-}
-
 }  // namespace
+
+bool evaluation_due(const RunConfig& config, std::int64_t step) {
+  const std::int64_t every = config.eval.every;
+  return every > 0 && (step % every == 0 || step == config.train.steps);
+}
 
 Trainer::Trainer(TrainerParts parts)
     : parts_(std::move(parts)),
       config_(parts_.config),
       state_(parts_.state),
-      method_(trainable_method(config_)),
+      method_(resolve_method(config_.method, config_.loss)),
       schedule_(make_schedule(config_.optim, config_.train.steps)),
       sampler_(config_.rollout, static_cast<std::uint64_t>(config_.train.seed), parts_.stop_ids,
                parts_.renderer.tokenizer()),
@@ -56,14 +48,17 @@ Trainer::Trainer(TrainerParts parts)
                 .gradient_checkpointing = config_.model.gradient_checkpointing,
                 .temperature = config_.rollout.temperature},
                parts_.processes),
+      peak_flops_(peak_flops(state_.model.device())),
       keeper_(config_.checkpoint, parts_.recorder, state_.step) {
   ANTISD_CHECK(config_.loss.kl_coef == 0 || parts_.reference != nullptr);
+  ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
 }
 
 bool Trainer::run(const std::function<bool()>& stop) {
   ProgressBar bar(
       parts_.console,
       {.label = "train", .unit = "step", .total = config_.train.steps, .done = state_.step});
+  evaluate_start();
   while (state_.step < config_.train.steps && !stop()) {
     step();
     bar.update(state_.step, {{"reward", last_metrics_.find("critic/rewards/mean").value_or(NAN)},
@@ -104,6 +99,8 @@ void Trainer::step() {
   times.update = clock.lap();
   times.step = whole.lap();
 
+  if (state_.teacher && update.updates > 0)
+    state_.teacher->follow(state_.model, state_.optimizer, method_.sdpo.teacher_ema);
   if (gate.position == GatePosition::kWarmingUp) state_.warmup_u.add(update.totals.u);
   ++state_.step;
   record_step(record);
@@ -142,7 +139,7 @@ std::vector<TokenScores> Trainer::score_contexts(const ContextBatch& contexts,
                     tokens, positions),
         {.remedy = "lower rollout.max_sequence_tokens or context.max_solution_tokens"});
   }
-  return score_rollouts(state_.model, batch, [&](std::size_t r) -> const std::vector<TokenId>& {
+  return score_rollouts(teacher(), batch, [&](std::size_t r) -> const std::vector<TokenId>& {
     return contexts.contexts[r].prompt_ids;
   });
 }
@@ -193,6 +190,7 @@ UpdateResult Trainer::update_policy(const StepRecord& record, const ScoresBefore
   if (updater_.needs_old_scores()) input.old_scores = before.student;
   input.reference = before.reference;
   input.contexts = record.contexts.contexts;
+  input.teacher = &teacher();
   try {
     return updater_.step(state_.model, state_.optimizer, record.lr, input);
   } catch (const NotFiniteError& error) {
@@ -242,15 +240,34 @@ void Trainer::record_step(const StepRecord& record) {
   last_metrics_.set("training/epoch", static_cast<double>(state_.prompts.epoch()));
   last_metrics_.set("training/skipped_steps", static_cast<double>(state_.skipped));
   last_metrics_.add(step_metrics(record, parts_.processes));
+  if (peak_flops_) {
+    // Forward and backward of the update; layers that are computed anew do not count.
+    const double flops = 6 * static_cast<double>(state_.model.shape().active_parameter_count()) *
+                         record.update.tokens / parts_.processes.size();
+    last_metrics_.set("perf/mfu", flops / record.times.update / *peak_flops_);
+  }
   last_metrics_.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
+  if (parts_.evaluate && evaluation_due(config_, record.step))
+    last_metrics_.add(parts_.evaluate(record.step).value_or(MetricSet()));
   parts_.recorder.metrics(record.step, last_metrics_);
   parts_.recorder.rollouts(record);
 }
 
+// Step 0, and the evaluation that a signal stopped at the end of the step the run goes on from.
+void Trainer::evaluate_start() {
+  if (!parts_.evaluate || !evaluation_due(config_, state_.step)) return;
+  const std::optional<MetricSet> row = parts_.recorder.find_metrics(state_.step);
+  if (row && row->find("timing_s/eval")) return;
+  const std::optional<MetricSet> found = parts_.evaluate(state_.step);
+  if (!found) return;
+  parts_.recorder.amend(state_.step, *found);
+  // Its checkpoint is what the run goes on from.
+  if (state_.step > 0) keeper_.note_best(state_.step, *found, state_.best);
+}
+
 void Trainer::save() {
   keeper_.save(state_.step, last_metrics_, state_.best, [&](const std::filesystem::path& folder) {
-    save_checkpoint(folder, state_.step, {state_.model, state_.optimizer, parts_.origin},
-                    to_json(state_));
+    save_checkpoint(folder, state_.step, parts_of(state_, parts_.origin), to_json(state_));
   });
 }
 

@@ -34,7 +34,13 @@ struct TrainerParts {
   const CausalLm* reference = nullptr;  // needed where loss.kl_coef > 0
   std::vector<TokenId> stop_ids;
   std::filesystem::path origin;  // whose config and tokenizer files checkpoints carry
+  // Evaluates the policy as it is after so many steps: what goes into that step's row, with
+  // timing_s/eval among it. Nothing where it was stopped before it was done. Empty: never.
+  std::function<std::optional<MetricSet>(std::int64_t step)> evaluate = {};
 };
+
+// Whether eval.every asks for an evaluation after so many steps: each so many, and the last.
+bool evaluation_due(const RunConfig& config, std::int64_t step);
 
 class Trainer {
  public:
@@ -53,6 +59,9 @@ class Trainer {
   };
 
   void step();
+  const CausalLm& teacher() const {
+    return state_.teacher ? state_.teacher->model() : state_.model;
+  }
   PromptBatch next_prompts();
   RolloutBatch sample(const PromptBatch& prompts);
   ContextBatch build_contexts(const PromptBatch& prompts, const RolloutBatch& batch) const;
@@ -67,6 +76,7 @@ class Trainer {
   UpdateResult update_policy(const StepRecord& record, const ScoresBefore& before);
   void warn_of_failed_grades(const RolloutBatch& batch);
   void record_step(const StepRecord& record);
+  void evaluate_start();
   void save();
 
   TrainerParts parts_;
@@ -78,6 +88,7 @@ class Trainer {
   BatchGrader grader_;
   ContextBuilder context_;
   Updater updater_;
+  std::optional<double> peak_flops_;  // of the device, where it is known
   MetricSet last_metrics_;
   CheckpointKeeper keeper_;
 };

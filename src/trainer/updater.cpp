@@ -3,7 +3,10 @@
 #include <cmath>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include "algo/clipped_loss.h"
 #include "core/check.h"
 #include "ops/token_scores.h"
 #include "trainer/distillation.h"
@@ -72,6 +75,19 @@ void add_first_sight(const UpdateInput& input, std::size_t r, TokenScores studen
   result.token_advantage[r] = advantage;
 }
 
+// The KL to the reference beside a loss of its own; `gradient` is by each log-probability, before
+// the mean.
+void add_penalties(std::span<const float> logp, std::span<const float> reference,
+                   double coefficient, TokenLosses& losses, float* gradient) {
+  ANTISD_CHECK_EQ(reference.size(), logp.size());
+  for (std::size_t i = 0; i < logp.size(); ++i) {
+    const KlPenalty penalty = kl_penalty(logp[i], reference[i]);
+    losses.loss[i] += coefficient * penalty.loss;
+    losses.kl += penalty.loss;
+    gradient[i] = static_cast<float>(coefficient * penalty.gradient);
+  }
+}
+
 constexpr std::size_t kMomentNumbers = 6;
 
 void append(std::vector<double>& numbers, const Moments& m) {
@@ -123,6 +139,7 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
     }
   }
   if (result.updates > 0) result.grad_norm /= static_cast<double>(result.updates);
+  result.tokens = sum(processes_, result.tokens);
   sum_over(processes_, result.totals);
   sum_over(processes_, result.probability_gap);
   return result;
@@ -152,6 +169,7 @@ void Updater::pass(CausalLm& model, const UpdateInput& input, std::span<const st
   const Passage passage = lay_out(input, rollouts, model.device());
   const at::Tensor hidden = model.hidden_states(passage.batch, options_.gradient_checkpointing)
                                 .index_select(0, passage.rows);
+  result.tokens += static_cast<double>(passage.batch.ids.numel());
   const TokenScoreTensors scores = token_scores(hidden, model.head(), passage.targets,
                                                 options_.temperature, model.shape().vocabulary);
   const at::Tensor logp = scores.logp.detach().to(at::kCPU);
@@ -188,27 +206,35 @@ void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
                               std::span<const std::size_t> rollouts, std::int64_t mean_tokens,
                               UpdateResult& result) const {
   ANTISD_CHECK_EQ(input.contexts.size(), input.batch.size());
+  const CausalLm& teacher = input.teacher != nullptr ? *input.teacher : model;
   const Passage passage = lay_out(input, rollouts, model.device());
   const Passage shown = lay_out(input, rollouts, model.device(), /*teacher=*/true);
   const at::Tensor hidden = model.hidden_states(passage.batch, options_.gradient_checkpointing)
                                 .index_select(0, passage.rows);
+  result.tokens += static_cast<double>(passage.batch.ids.numel());
   at::Tensor teacher_hidden;
-  TokenScoreTensors scores;
   {
     const at::NoGradGuard no_grad;
-    teacher_hidden = model.hidden_states(shown.batch).index_select(0, shown.rows);
-    scores = token_scores(hidden.detach(), model.head().detach(), passage.targets,
-                          options_.temperature, model.shape().vocabulary);
+    teacher_hidden = teacher.hidden_states(shown.batch).index_select(0, shown.rows);
   }
-  const at::Tensor logp = scores.logp.to(at::kCPU), entropy = scores.entropy.to(at::kCPU);
-  const Distillation distilled =
-      distil(hidden, teacher_hidden, model.head(),
-             {.temperature = options_.temperature,
-              .vocabulary = model.shape().vocabulary,
-              .top_k = input.shaping.method.sdpo.top_k,
-              .alpha = input.shaping.method.sdpo.alpha,
-              .mean_tokens = mean_tokens,
-              .gradient_scale = gradient_scale(model.dtype(), mean_tokens)});
+  const double scale = gradient_scale(model.dtype(), mean_tokens);
+  const double kl_coef = input.shaping.method.loss.kl_coef;
+  TokenScoreTensors scores;
+  {
+    const at::AutoGradMode gradients(kl_coef > 0);  // else only the record asks for them
+    scores = token_scores(hidden, model.head(), passage.targets, options_.temperature,
+                          model.shape().vocabulary);
+  }
+  const at::Tensor logp = scores.logp.detach().to(at::kCPU),
+                   entropy = scores.entropy.detach().to(at::kCPU);
+  const Distillation distilled = distil(hidden, model.head(), teacher_hidden, teacher.head(),
+                                        {.temperature = options_.temperature,
+                                         .vocabulary = model.shape().vocabulary,
+                                         .top_k = input.shaping.method.sdpo.top_k,
+                                         .alpha = input.shaping.method.sdpo.alpha,
+                                         .mean_tokens = mean_tokens,
+                                         .gradient_scale = scale});
+  at::Tensor kl_gradient = at::zeros_like(logp);  // by the log-probability of each token
   std::size_t begin = 0;
   for (const std::size_t r : rollouts) {
     const std::size_t count = input.batch[r].response_ids.size();
@@ -218,13 +244,23 @@ void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
     TokenLosses losses;
     losses.loss.assign(distilled.loss.begin() + std::ptrdiff_t(begin),
                        distilled.loss.begin() + std::ptrdiff_t(begin + count));
+    if (kl_coef > 0) {
+      add_penalties(student.logp, input.reference[r].logp, kl_coef, losses,
+                    kl_gradient.mutable_data_ptr<float>() + begin);
+    }
     if (!all_finite(student.logp) || !all_finite(losses.loss))
       throw NotFiniteError("the loss is not finite", r, std::move(student));
     begin += count;
     result.totals.add(losses, student.entropy);
     add_first_sight(input, r, std::move(student), {}, result);
   }
-  hidden.backward(distilled.hidden_gradient);
+  if (kl_coef > 0) {
+    kl_gradient.mul_(scale / static_cast<double>(mean_tokens));
+    torch::autograd::backward({hidden, scores.logp},
+                              {distilled.hidden_gradient, kl_gradient.to(model.device())});
+  } else {
+    hidden.backward(distilled.hidden_gradient);
+  }
   const at::NoGradGuard no_grad;
   at::Tensor& head_gradient = at::Tensor(model.head()).mutable_grad();
   const at::Tensor own = distilled.head_gradient.to(model.dtype());

@@ -32,6 +32,7 @@ struct UpdateInput {
   std::span<const TokenScores> old_scores = {};  // before the step's first update; none: ratio 1
   std::span<const TokenScores> reference = {};   // needed where kl_coef > 0
   std::span<const Context> contexts = {};        // needed where the method distils
+  const CausalLm* teacher = nullptr;             // and its teacher, where it is not the student
 };
 
 struct UpdateResult {
@@ -42,6 +43,7 @@ struct UpdateResult {
   Moments probability_gap;  // |p of the sampler - p of the first pass|, over tokens
   double grad_norm = 0;     // mean over the mini-batches, before clipping
   std::int64_t micro_batches = 0;
+  double tokens = 0;  // through the model with gradients; a shared prompt counts once
   std::int64_t updates = 0;
 };
 

@@ -112,6 +112,7 @@ TEST_F(Update, MicroBatchesChangeTheGradientByRoundingAlone) {
   UpdateResult whole, parts;
   const at::Tensor one = gradients(antisd, {}, &whole);
   EXPECT_EQ(whole.micro_batches, 1);
+  EXPECT_EQ(whole.tokens, 2 * (18 + 3 + 5 + 7 + 9));  // a shared prompt counts once
   for (const std::int64_t tokens : {1, 40, 60}) {
     const at::Tensor cut = gradients(antisd, {.micro_batch_tokens = tokens}, &parts);
     EXPECT_GT(parts.micro_batches, 1);
@@ -224,6 +225,76 @@ TEST_F(Update, AGradientThatIsNoNumberNamesTheResponseAndTouchesNothing) {
   }
   EXPECT_EQ(testing::weight_bytes(model_), before);
   EXPECT_EQ(optimizer_.steps(), 0);
+}
+
+// What the penalty adds to the gradient is that of coef (e^d - d - 1), d = reference - s, with
+// plain tensor operations.
+TEST_F(Update, DistillingTakesTheReferencesPenaltyToo) {
+  constexpr double kCoefficient = 0.7;
+  std::vector<Context> contexts(batch_.size());
+  std::vector<TokenScores> reference(batch_.size());
+  for (std::size_t r = 0; r < batch_.size(); ++r) {
+    contexts[r].prompt_ids = prompts_.prompts[r / 4].ids;
+    contexts[r].prompt_ids.insert(contexts[r].prompt_ids.begin(), {4, 9, 13});
+    for (std::size_t i = 0; i < batch_[r].response_ids.size(); ++i)
+      reference[r].logp.push_back(-2.5f - 0.1f * static_cast<float>((r + 3 * i) % 7));
+  }
+  const auto tokens = static_cast<double>(count_loss_tokens(batch_));
+  UpdateResult seen;
+  const auto gradient = [&](double coefficient) {
+    MethodConfig method;
+    method.name = "sdpo";
+    method.sdpo.top_k = 5;
+    LossConfig loss;
+    loss.kl_coef = coefficient;
+    const Shaping shaping =
+        shape(resolve_method(method, loss), group_advantages(batch_), teacher(false), {});
+    seen = {};
+    seen.student.resize(batch_.size());
+    seen.token_advantage.resize(batch_.size());
+    Updater({.micro_batch_tokens = 60}, *processes_)
+        .add_gradients(model_, optimizer_,
+                       {.prompts = prompts_,
+                        .batch = batch_,
+                        .shaping = shaping,
+                        .reference = reference,
+                        .contexts = contexts},
+                       cut_mini_batches(batch_, 1)[0], count_loss_tokens(batch_), seen);
+    std::vector<at::Tensor> parts;
+    for (const Parameter& parameter : model_.parameters())
+      parts.push_back(parameter.value.grad().detach().clone().flatten());
+    optimizer_.drop_gradients();
+    return at::cat(parts);
+  };
+  const at::Tensor plain = gradient(0);
+  const double plain_loss = seen.totals.mean_loss();
+  const at::Tensor added = gradient(kCoefficient) - plain;
+  const double added_loss = seen.totals.mean_loss() - plain_loss;
+
+  at::Tensor penalty = at::zeros({});
+  for (std::size_t r = 0; r < batch_.size(); ++r) {
+    std::vector<TokenId> ids = prompts_.prompts[r / 4].ids;
+    const std::size_t prompt = ids.size();
+    ids.insert(ids.end(), batch_[r].response_ids.begin(), batch_[r].response_ids.end());
+    const std::vector<std::vector<TokenId>> alone = {ids};
+    const at::Tensor logp =
+        at::linear(model_.hidden_states(pack(alone, at::kCPU)), model_.head()).log_softmax(-1);
+    for (std::size_t i = 0; i < batch_[r].response_ids.size(); ++i) {
+      const at::Tensor d =
+          reference[r].logp[i] - logp[static_cast<std::int64_t>(prompt + i) - 1][ids[prompt + i]];
+      penalty = penalty + kCoefficient * (d.exp() - d - 1) / tokens;
+    }
+  }
+  EXPECT_NEAR(added_loss, penalty.item<double>(), 1e-5);
+  EXPECT_NEAR(kCoefficient * seen.totals.reference_kl(), penalty.item<double>(), 1e-5);
+  penalty.backward();
+  std::vector<at::Tensor> parts;
+  for (const Parameter& parameter : model_.parameters())
+    parts.push_back(parameter.value.grad().flatten());
+  const at::Tensor expected = at::cat(parts);
+  optimizer_.drop_gradients();
+  EXPECT_LE((added - expected).norm().item<double>(), 1e-5 * expected.norm().item<double>());
+  EXPECT_GT(expected.norm().item<double>(), 1e-3);
 }
 
 TEST(MicroBatches, CountASharedPromptOnceAndKeepTheOrder) {

@@ -11,7 +11,7 @@ function applyUpdate(update) {
     let run = state.runs.get(change.id);
     if (!run) {
       run = {id: change.id, facts: {name: change.id, run: {}, warnings: [], notes: [], gate: [], evaluations: [], dumps: []},
-             rows: {width: 1, last: 0, columns: new Map(), times: new Map()}};
+             rows: {width: 1, last: 0, written: 0, columns: new Map(), times: new Map()}};
       state.runs.set(change.id, run);
     }
     if (change.facts) run.facts = change.facts;
@@ -34,7 +34,7 @@ function joinRows(old, rows) {
       return head.concat(values);
     }));
   }
-  return {width: rows.width, last: rows.last, columns, times: new Map(Object.entries(rows.times))};
+  return {width: rows.width, last: rows.last, written: rows.written, columns, times: new Map(Object.entries(rows.times))};
 }
 
 // The 20-step mean at the end of each bucket.
@@ -112,4 +112,5 @@ function shortNumber(value) {
   if (Number.isInteger(value)) return String(value);
   return String(Number(value.toPrecision(4)));
 }
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 const percent = value => isNumber(value) ? (100 * value).toFixed(1) : "–";

@@ -19,7 +19,7 @@ const show = (part, shown) => { part.whole.hidden = !shown; };
 const status = element("span", {class: "status", id: "status"});
 const filter = element("input", {id: "filter", type: "search", placeholder: "words of a run's name", "aria-label": "show runs whose name has these words",
   oninput: event => { state.filter = event.target.value.trim(); draw(); }});
-document.getElementById("page").append(element("div", {id: "bar"}, element("label", {}, "Runs", filter), status));
+document.getElementById("page").append(element("div", {id: "bar"}, element("label", {}, "Filter", filter), status));
 
 const parts = {
   runs: section("runs", "Runs", "Reward and speed are means of the last 20 steps."),
@@ -27,7 +27,7 @@ const parts = {
   curves: section("curves", "Training", "Faint: each step (the smallest and the largest of several where a run is long). Bold: the mean of the last 20 steps. " +
     "Runs that differ only in their seed are one curve: their mean, with a band from the lowest to the highest. A click on a name hides it."),
   entropy: section("entropy", "Entropy and the gate", "Nats a token of the teacher, who sees a solution, and of the student. The gate compares the teacher with what it was in the warm-up " +
-    "(H_warm): it shuts below τ, since a teacher who is sure of everything tells nothing. Shaded: steps with the gate open."),
+    "(H_warm): it shuts below τ, since a teacher who is sure of everything tells nothing. Shaded: steps with the gate open, darker where it was open in several seeds."),
   phases: section("phases", "Time by phase", "Mean seconds of a step."),
   samples: section("samples", "Responses side by side", "The same prompt as different runs answered it, from rollouts/ (record.rollouts_every)."),
   differences: section("differences", "Configuration", "Keys that differ between these runs."),

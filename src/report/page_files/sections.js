@@ -2,7 +2,8 @@
 function statusOf(run) {
   const facts = run.facts.run;
   if (facts.exit_reason) return String(facts.exit_reason);
-  return facts.started ? "running or interrupted" : "no run.json yet";
+  if (!run.rows.written) return "no row yet";
+  return "not ended, last row " + new Date(1000 * run.rows.written).toLocaleString();
 }
 
 function runsTable() {
@@ -13,7 +14,7 @@ function runsTable() {
             run.rows.last + (run.facts.steps_planned ? " / " + run.facts.steps_planned : ""),
             reward.length ? percent(reward[reward.length - 1].y) : "–",
             speed.length ? shortNumber(Math.round(speed[speed.length - 1].y)) : "–",
-            words(statusOf(run) + (run.facts.warnings.length ? `, ${run.facts.warnings.length} warnings` : ""))];
+            words(statusOf(run) + (run.facts.warnings.length ? `, ${counted(run.facts.warnings.length, "warning")}` : ""))];
   }));
   return table(["run", words("method"), "seed", "step", "reward, %", "tokens/s", words("state")], rows);
 }
@@ -51,7 +52,10 @@ function evaluationDetails(names) {
 function comparisonTable() {
   const comparison = state.comparison;
   if (!comparison) return null;
-  return table(comparison.head, comparison.rows);
+  const marked = comparison.rows.flat().some(text => text.endsWith("*"));
+  return element("div", {}, table(comparison.head, comparison.rows), element("p", {class: "note"},
+    "Speedup: the step of GRPO's best average over the first step that reaches it; x: never reached." +
+    (marked ? " * over fewer benchmarks than others have." : "")));
 }
 
 const kPhases = [["gen", "sampling"], ["reward", "waiting for grades"], ["score", "teacher's pass"], ["adv", "advantages"],
@@ -101,7 +105,7 @@ function warningsList() {
 
 function gateList() {
   const gated = shownRuns().filter(run => run.facts.gate.length);
-  return gated.map(run => element("details", {}, element("summary", {}, `${run.facts.name}: ${run.facts.gate.length} changes of the gate`),
+  return gated.map(run => element("details", {}, element("summary", {}, `${run.facts.name}: ${counted(run.facts.gate.length, "change")} of the gate`),
     element("p", {}, run.facts.gate.map(([step, open]) => `${open ? "opened" : "shut"} at step ${step}`).join(", "))));
 }
 

@@ -1,0 +1,300 @@
+#ifdef ANTISD_TORCH
+
+#include "bench/step.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include <ATen/Parallel.h>
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "bench/clock.h"
+#include "bench/random_model.h"
+#include "bench/shapes.h"
+#include "core/error.h"
+#include "core/rng.h"
+#include "io/atomic_file.h"
+#include "io/jsonl.h"
+#include "trainer/trainer.h"
+
+namespace antisd::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct StepOptions {
+  std::string shape = "tiny";
+  std::string device = "cpu";
+  std::string method = "both";
+  std::string peer = "rollout";
+  int prompts = 8, group = 8, prompt_tokens = 256, new_tokens = 256, steps = 3, threads = 0;
+  std::int64_t micro_batch_tokens = 32'768;
+  bool json = false;
+};
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "antisd-bench-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw RunError("cannot make a temporary folder");
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Half of the responses end by themselves, the others at their cap. The ends lie evenly, so that
+// the mean is 0.72 of the cap, and new_tokens is that mean.
+std::int64_t response_cap(const StepOptions& options) {
+  return std::llround(2 * std::log(2.0) * options.new_tokens);
+}
+
+std::vector<TokenId> choose_stop_ids(const StepOptions& options, std::int64_t vocabulary) {
+  const double share = std::log(2.0) / static_cast<double>(response_cap(options));
+  const auto count =
+      std::max<std::int64_t>(1, std::llround(share * static_cast<double>(vocabulary)));
+  std::vector<TokenId> ids;
+  for (std::int64_t i = 0; i < count; ++i)
+    ids.push_back(static_cast<TokenId>(i * vocabulary / count));
+  return ids;
+}
+
+// A word for every id: a response shown to the teacher has as many tokens again.
+void write_tokenizer(const fs::path& folder, std::int64_t vocabulary) {
+  std::string words;
+  for (std::int64_t i = 0; i < vocabulary; ++i)
+    words += fmt::format(R"({}"w{}":{})", i == 0 ? "" : ",", i, i);
+  write_file_atomically(folder / "tokenizer.json",
+                        fmt::format(R"({{"version":"1.0","added_tokens":[],"normalizer":null,
+      "pre_tokenizer":{{"type":"WhitespaceSplit"}},"post_processor":null,"decoder":null,
+      "model":{{"type":"WordLevel","vocab":{{{}}},"unk_token":"w0"}}}})",
+                                    words));
+}
+
+std::string random_words(int count, std::int64_t vocabulary, std::uint32_t seed) {
+  std::string text;
+  std::uint32_t state = seed * 2'654'435'761u + 1;
+  for (int i = 0; i < count; ++i) {
+    state = state * 1'664'525u + 1'013'904'223u;
+    text += fmt::format("{}w{}", i == 0 ? "" : " ", (state >> 4) % vocabulary);
+  }
+  return text;
+}
+
+void write_problems(const fs::path& file, const StepOptions& options, std::int64_t vocabulary) {
+  std::string rows;
+  for (int i = 0; i < options.prompts * (options.steps + 1); ++i) {
+    const auto seed = static_cast<std::uint32_t>(i);
+    rows += Json({{"id", fmt::format("p{}", i)},
+                  {"problem", random_words(options.prompt_tokens, vocabulary, 2 * seed)},
+                  {"solution", random_words(options.new_tokens, vocabulary, 2 * seed + 1)},
+                  {"answer", "w1"}})
+                .dump() +
+            "\n";
+  }
+  write_file_atomically(file, rows);
+}
+
+// Half of those that ended are right.
+class TrivialGrader : public Grader {
+ public:
+  Score score(const GradeRequest& request) override {
+    return {request.response.size() % 2 == 0 ? 1.0 : 0.0, ""};
+  }
+};
+
+void configure(RunConfig& config, const StepOptions& options, const std::string& method,
+               const fs::path& folder) {
+  for (const std::string& line :
+       {"method.name=" + method, "data.train=" + (folder / "problems.jsonl").string(),
+        std::string("data.template=none"),
+        fmt::format("data.max_prompt_tokens={}", options.prompt_tokens),
+        std::string("data.shuffle=false"), std::string("reward.kind=math"),
+        fmt::format("rollout.prompts_per_step={}", options.prompts),
+        fmt::format("rollout.group_size={}", options.group),
+        fmt::format("rollout.max_sequence_tokens={}",
+                    options.prompt_tokens + response_cap(options)),
+        "context.peer=" + options.peer, std::string("method.gate.warmup_steps=1"),
+        std::string("method.gate.min_warm=0"), fmt::format("train.steps={}", options.steps + 1),
+        fmt::format("train.micro_batch_tokens={}", options.micro_batch_tokens),
+        std::string("checkpoint.every=0"), std::string("record.tensorboard=true"),
+        "record.dir=" + (folder / method).string()}) {
+    config.options().assign(line);
+  }
+  config.resolve();
+}
+
+// Sums over the steps that count.
+struct Phases {
+  double generate = 0, reward = 0, score = 0, advantage = 0, update = 0, record = 0, whole = 0;
+  double response_tokens = 0, peers = 0;
+  double overhead() const { return 1 - (generate + score + update) / whole; }
+};
+
+Phases train(const StepOptions& options, const std::string& name, const fs::path& folder) {
+  RunConfig config;
+  configure(config, options, name, folder);
+  const at::Device device(options.device);
+  const Method method = resolve_method(config.method, config.loss);
+  const PromptRenderer renderer(Tokenizer::load(folder), std::nullopt, config.data);
+  const PromptSet problems =
+      PromptSet::load({.files = config.data.train, .map = {}, .count_tokens = {}});
+  const auto processes = alone();
+  TrainState state(random_model(named_shape(options.shape), device),
+                   PromptStream(problems.size(), problems.fingerprint(), {.shuffle = false}),
+                   method.gate, adamw_options(config.optim), *processes);
+  Console console({.quiet = true});
+  Recorder recorder(config.record, console);
+  recorder.open(config, {}, 0);
+  // Where checkpoints would go there is a file: a benchmark keeps none, and saving one is no step.
+  write_file_atomically(recorder.directory() / "checkpoints", "");
+  TrivialGrader grader;
+  Trainer trainer({.config = config,
+                   .state = state,
+                   .problems = problems,
+                   .renderer = renderer,
+                   .grader = grader,
+                   .processes = *processes,
+                   .recorder = recorder,
+                   .console = console,
+                   .reference = nullptr,
+                   .stop_ids = choose_stop_ids(options, state.model.shape().vocabulary),
+                   .origin = folder});
+  Clock clock(device);
+  std::vector<double> walls;  // of each step with its record
+  trainer.run([&] {
+    walls.push_back(clock.lap());
+    return false;
+  });
+  walls.push_back(clock.lap());
+
+  Phases phases;
+  JsonlReader reader(recorder.directory() / "metrics.jsonl");
+  std::size_t step = 0;
+  for (Json row; reader.next(row);) {
+    ++step;
+    if (step == 1) continue;  // warms up
+    const auto value = [&](const char* key) { return row.at(key).get<double>(); };
+    phases.generate += value("timing_s/gen");
+    phases.reward += value("timing_s/reward");
+    phases.score += value("timing_s/score");
+    phases.advantage += value("timing_s/adv");
+    phases.update += value("timing_s/update_actor");
+    phases.record += walls[step] - value("timing_s/step");
+    phases.whole += walls[step];
+    phases.response_tokens += value("response_length/mean") / options.steps;
+    if (row.contains("context/peer_fraction"))
+      phases.peers += value("context/peer_fraction") / options.steps;
+  }
+  return phases;
+}
+
+Json to_json(const Phases& phases, int steps) {
+  return {{"gen_s", phases.generate / steps},
+          {"reward_s", phases.reward / steps},
+          {"score_s", phases.score / steps},
+          {"adv_s", phases.advantage / steps},
+          {"update_s", phases.update / steps},
+          {"record_s", phases.record / steps},
+          {"step_s", phases.whole / steps},
+          {"overhead", phases.overhead()},
+          {"response_tokens", phases.response_tokens},
+          {"peer_fraction", phases.peers}};
+}
+
+void print(const std::string& name, const Phases& phases, int steps) {
+  fmt::print("{}: {:.3f} s a step, responses of {:.0f} tokens on average\n", name,
+             phases.whole / steps, phases.response_tokens);
+  const auto line = [&](const char* part, double seconds) {
+    fmt::print("  {:<8} {:9.3f} s  {:5.1f} %\n", part, seconds / steps,
+               100 * seconds / phases.whole);
+  };
+  line("gen", phases.generate);
+  line("reward", phases.reward);
+  line("score", phases.score);
+  line("adv", phases.advantage);
+  line("update", phases.update);
+  line("record", phases.record);
+  fmt::print("  outside sampling, scoring and update: {:.2f} % (limit 3)\n",
+             100 * phases.overhead());
+}
+
+}  // namespace
+
+int run_step(const std::vector<std::string>& arguments) {
+  StepOptions options;
+  CLI::App app("time of a whole training step", "antisd-bench step");
+  app.add_option("--shape", options.shape)->capture_default_str();
+  app.add_option("--device", options.device)
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--method", options.method)
+      ->capture_default_str()
+      ->check(CLI::IsMember({"both", "grpo", "antisd"}));
+  app.add_option("--peer", options.peer, "context.peer")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"rollout", "group"}));
+  const auto number = [&](const char* name, int& field, int low, int high, const char* help) {
+    app.add_option(name, field, help)->capture_default_str()->check(CLI::Range(low, high));
+  };
+  number("--prompts", options.prompts, 1, 1 << 16, "problems in a step");
+  number("--group", options.group, 2, 4096, "responses a problem");
+  number("--prompt-tokens", options.prompt_tokens, 1, 1 << 20, "of each problem");
+  number("--new-tokens", options.new_tokens, 2, 1 << 20, "of a response, on average");
+  number("--steps", options.steps, 1, 1000, "that count, after one that warms up");
+  number("--threads", options.threads, 0, 1024, "0: as many as torch chooses");
+  app.add_option("--micro-batch-tokens", options.micro_batch_tokens)
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  app.add_flag("--json", options.json);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+
+  if (options.threads > 0) at::set_num_threads(options.threads);
+  const TemporaryFolder folder;
+  const std::int64_t vocabulary = named_shape(options.shape).vocabulary;
+  write_tokenizer(folder.path(), vocabulary);
+  write_problems(folder.path() / "problems.jsonl", options, vocabulary);
+
+  const std::vector<std::string> methods = options.method == "both"
+                                               ? std::vector<std::string>{"grpo", "antisd"}
+                                               : std::vector<std::string>{options.method};
+  Json report = {{"shape", options.shape}, {"device", options.device}, {"steps", options.steps}};
+  std::vector<Phases> phases;
+  for (const std::string& method : methods) {
+    phases.push_back(train(options, method, folder.path()));
+    report[method] = to_json(phases.back(), options.steps);
+    if (!options.json) print(method, phases.back(), options.steps);
+  }
+  if (phases.size() == 2) {
+    const double added = phases[1].score / phases[0].whole;
+    const double ratio = phases[1].whole / phases[0].whole - 1;
+    report["teacher_pass_over_grpo_step"] = added;
+    report["antisd_over_grpo"] = ratio;
+    if (!options.json) {
+      fmt::print(
+          "AntiSD's step takes {:.1f} % more than GRPO's; contexts and the teacher's pass are "
+          "{:.1f} "
+          "% of a GRPO step (limit 12)\n",
+          100 * ratio, 100 * added);
+    }
+  }
+  if (options.json) fmt::print("{}\n", report.dump());
+  return 0;
+}
+
+}  // namespace antisd::bench
+
+#endif

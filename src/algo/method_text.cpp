@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include "algo/method.h"
+
+namespace antisd {
+namespace {
+
+std::string signal_text(const Method& method) {
+  const char* statistic = method.gate.statistic == GateStatistic::kMean ? "mean" : "median";
+  switch (method.gate.signal) {
+    case GateSignal::kEntropy:
+      return fmt::format("the {} of the {}'s entropies", statistic,
+                         method.teacher ? "teacher" : "student");
+    case GateSignal::kStudentPerplexity:
+      return "the student's perplexity";
+    case GateSignal::kTeacherPerplexity:
+      return "the mean of the teacher's perplexities";
+    case GateSignal::kNone:
+      break;
+  }
+  return "nothing";
+}
+
+std::string gate_text(const Method& method) {
+  const GateRules& gate = method.gate;
+  if (gate.signal == GateSignal::kNone) {
+    return gate.warmup_steps > 0 ? fmt::format("no gate, {} steps at lambda = 0", gate.warmup_steps)
+                                 : "no gate";
+  }
+  std::string text = fmt::format(
+      "the gate watches {}: {} steps of warm-up at lambda = 0, closed below {} x their median",
+      signal_text(method), gate.warmup_steps, gate.close);
+  if (gate.close_floor > 0) text += fmt::format(" or {}", gate.close_floor);
+  text += fmt::format(", open again at {} x", gate.reopen);
+  if (gate.band_close > 0) {
+    text += fmt::format("; also closed above {} x, open again at {} x", gate.band_close,
+                        gate.band_reopen);
+  }
+  if (gate.previous_step) text += "; the step before decides";
+  return text;
+}
+
+}  // namespace
+
+std::string method_text(const Method& method) {
+  std::string formula;
+  for (const MethodRow& row : method_table())
+    if (row.name == method.name) formula = row.formula;
+  std::string text = fmt::format("{}: A_t = {}", method.name, formula);
+  if (method.distils) {
+    text = fmt::format(
+        "{}: the divergence of student and teacher on the student's {} likeliest "
+        "tokens, alpha {}",
+        method.name, method.sdpo.top_k, method.sdpo.alpha);
+    if (method.sdpo.teacher_ema > 0)
+      text += fmt::format("; the teacher follows the weights at rate {}", method.sdpo.teacher_ema);
+  }
+  if (method.sign != 0) {
+    text += method.lambda_rule == LambdaRule::kPerplexity
+                ? fmt::format("; lambda = {} ln(ppl / tau) of each response, at most {}",
+                              method.lambda_slope, method.lambda_max)
+                : fmt::format("; lambda = {}", method.lambda_max);
+    text += "; " + gate_text(method);
+  }
+  if (method.loss.kl_coef > 0)
+    text += fmt::format("; + {} KL to the reference", method.loss.kl_coef);
+  return text;
+}
+
+}  // namespace antisd

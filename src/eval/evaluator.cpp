@@ -1,0 +1,248 @@
+#include "eval/evaluator.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "context/templates.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "eval/grading_queue.h"
+#include "io/checksum.h"
+#include "model/causal_lm.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Noise of its own for each benchmark, apart from training's. The same for every checkpoint, so
+// that their difference is not that of two draws.
+std::uint64_t sampling_seed(std::int64_t seed, const std::string& bench) {
+  const std::string hex = checksum_of(fmt::format("evaluation {} {}", seed, bench));
+  return std::stoull(hex.substr(0, 16), nullptr, 16);
+}
+
+std::string fingerprint_of(const std::vector<std::vector<TokenId>>& prompts) {
+  Checksum sum;
+  for (const std::vector<TokenId>& ids : prompts) {
+    sum.add(fmt::format("{} ", ids.size()));
+    sum.add(std::as_bytes(std::span(ids)));
+  }
+  return sum.hex().substr(0, 16);
+}
+
+std::string fingerprint_of(const std::vector<Problem>& problems) {
+  Checksum sum;
+  for (const Problem& problem : problems)
+    sum.add(to_json_line(to_row(problem)) + "\n");
+  return sum.hex().substr(0, 16);
+}
+
+std::vector<ChatMessage> messages_of(const Problem& problem, const std::string& words) {
+  if (!problem.messages.empty()) return problem.messages;
+  return {{"user", fill_template(words, {{"problem", problem.problem}})}};
+}
+
+std::vector<SampleRow> rows_of(const SampleGroup& group, const Problem& problem,
+                               const Tokenizer& tokenizer) {
+  std::vector<SampleRow> rows;
+  for (const RolloutSample& sample : group.samples) {
+    std::vector<TokenId> known = sample.ids;  // padded rows of the vocabulary have no text
+    std::erase_if(known, [&](TokenId id) { return id >= tokenizer.vocabulary_size(); });
+    rows.push_back({.id = problem.id,
+                    .problem = group.prompt,
+                    .sample = std::ssize(rows),
+                    .response = tokenizer.decode(known, /*skip_special_tokens=*/true),
+                    .extracted = "",
+                    .correct = {},
+                    .reason = "",
+                    .truncated = sample.finish == FinishReason::kLength,
+                    .tokens = std::ssize(sample.ids),
+                    .settings = ""});
+  }
+  return rows;
+}
+
+EvalSettings settings_of(const RunConfig& config) {
+  return {.temperature = config.eval.temperature,
+          .top_p = config.eval.top_p,
+          .max_sequence_tokens = config.eval.max_sequence_tokens,
+          .seed = config.train.seed};
+}
+
+std::vector<std::string> names_of(const std::vector<Benchmark>& benchmarks) {
+  std::vector<std::string> names;
+  for (const Benchmark& benchmark : benchmarks)
+    names.push_back(benchmark.name);
+  return names;
+}
+
+}  // namespace
+
+std::string weights_fingerprint(const CausalLm& model) {
+  constexpr std::int64_t kValues = 64;  // of each weight
+  Checksum sum;
+  for (const Parameter& parameter : model.parameters()) {
+    const at::Tensor flat = parameter.value.detach().flatten();
+    const std::int64_t stride = std::max<std::int64_t>(1, flat.numel() / kValues);
+    const at::Tensor some = flat.slice(0, 0, flat.numel(), stride).to(at::kCPU).contiguous();
+    sum.add(parameter.name);
+    sum.add(std::span(static_cast<const std::byte*>(some.const_data_ptr()), some.nbytes()));
+  }
+  return sum.hex().substr(0, 16);
+}
+
+Evaluator::Evaluator(const RunConfig& config, const PromptRenderer& renderer,
+                     std::vector<TokenId> stop_ids, Console& console)
+    : config_(config),
+      renderer_(renderer),
+      stop_ids_(std::move(stop_ids)),
+      console_(console),
+      benchmarks_(load_benchmarks(config)) {
+  for (const Benchmark& benchmark : benchmarks_)
+    grader_of(benchmark);  // what the machine lacks is found out now
+}
+
+Grader& Evaluator::grader_of(const Benchmark& benchmark) {
+  std::unique_ptr<Grader>& grader = graders_[benchmark.grader];
+  if (!grader) {
+    RewardConfig reward = config_.reward;
+    reward.kind = benchmark.grader;
+    grader = make_grader(reward);
+  }
+  return *grader;
+}
+
+Evaluator::Prepared Evaluator::prepare(const Benchmark& benchmark, const CausalLm& model,
+                                       const std::string& weights) const {
+  Prepared prepared;
+  const std::string words = student_template(benchmark_template(benchmark, config_));
+  const std::int64_t longest =
+      std::min(config_.eval.max_sequence_tokens, model.shape().max_positions);
+  for (const Problem& problem : benchmark.problems) {
+    prepared.prompts.push_back(renderer_.encode(messages_of(problem, words)));
+    const std::int64_t tokens = std::ssize(prepared.prompts.back());
+    if (tokens > 0 && tokens < longest) continue;
+    throw InputError(
+        fmt::format("the prompt of problem '{}' has {} tokens, which leaves none of {} for a "
+                    "response",
+                    problem.id, tokens, longest),
+        {.where = benchmark.file.string(), .remedy = "raise eval.max_sequence_tokens"});
+  }
+  prepared.settings = {{"n", benchmark.n},
+                       {"temperature", config_.eval.temperature},
+                       {"top_p", config_.eval.top_p},
+                       {"max_sequence_tokens", longest},
+                       {"seed", config_.train.seed},
+                       {"grader", benchmark.grader},
+                       {"problems", fingerprint_of(benchmark.problems)},
+                       {"prompts", fingerprint_of(prepared.prompts)},
+                       {"weights", weights}};
+  return prepared;
+}
+
+std::optional<EvalSummary> Evaluator::run(const CausalLm& model, const EvaluationRequest& request,
+                                          const std::function<bool()>& stop) {
+  if (request.again) remove_evaluation(request.folder, names_of(benchmarks_));
+  EvalSummary summary{
+      .model = request.model, .step = request.step, .settings = settings_of(config_)};
+  const std::string weights = weights_fingerprint(model);
+  for (const Benchmark& benchmark : benchmarks_) {
+    const Prepared prepared = prepare(benchmark, model, weights);
+    const auto open = [&] {
+      return std::make_unique<BenchRows>(request.folder, benchmark.name, prepared.settings,
+                                         std::ssize(benchmark.problems), benchmark.n);
+    };
+    std::unique_ptr<BenchRows> rows;
+    try {
+      rows = open();
+    } catch (const InputError&) {
+      if (!request.replace_other) throw;
+      remove_evaluation(request.folder, {benchmark.name});
+      rows = open();
+    }
+    if (rows->done() < std::ssize(benchmark.problems)) {
+      std::error_code ignored;
+      fs::remove(request.folder / "summary.json", ignored);
+      const bool whole = sample(model, benchmark, prepared, *rows, stop);
+      engine_.release();
+      if (!whole) return std::nullopt;
+      rows->finish();
+    }
+    summary.benches.emplace_back(
+        benchmark.name, summarise_bench(rows->rows(), std::ssize(benchmark.problems), benchmark.n));
+  }
+  summarise_average(summary);
+  write_summary(request.folder / "summary.json", summary);
+  return summary;
+}
+
+bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const Prepared& prepared,
+                       BenchRows& rows, const std::function<bool()>& stop) {
+  std::vector<RolloutRequest> requests;
+  for (std::int64_t p = 0; p < std::ssize(benchmark.problems); ++p) {
+    if (rows.has(p)) continue;
+    requests.push_back({prepared.prompts[static_cast<std::size_t>(p)],
+                        static_cast<int>(benchmark.n), static_cast<std::uint32_t>(p)});
+  }
+  ProgressBar bar(console_, {.label = "eval " + benchmark.name,
+                             .unit = "problem",
+                             .total = std::ssize(benchmark.problems),
+                             .done = rows.done()});
+  std::int64_t right = 0, graded = 0;
+  const int workers =
+      config_.reward.workers > 0 ? static_cast<int>(config_.reward.workers) : available_threads();
+  GradingQueue queue(grader_of(benchmark), workers, [&](std::vector<SampleRow> samples) {
+    for (const SampleRow& row : samples) {
+      graded += row.correct.has_value();
+      right += row.correct.value_or(false);
+    }
+    rows.add(std::move(samples));
+    const double share = graded > 0 ? static_cast<double>(right) / static_cast<double>(graded) : 0;
+    bar.update(rows.done(), {{"right", share}});
+  });
+  std::atomic<bool> interrupted = stop();
+  RolloutOptions options;
+  options.sampling = {.temperature = config_.eval.temperature, .top_p = config_.eval.top_p};
+  options.max_sequence_tokens =
+      std::min(config_.eval.max_sequence_tokens, model.shape().max_positions);
+  options.stop_ids = stop_ids_;
+  options.seed = sampling_seed(config_.train.seed, benchmark.name);
+  options.interrupted = &interrupted;
+  options.on_step = [&](const RolloutProgress&) {
+    if (stop()) interrupted = true;
+  };
+  if (!interrupted) {
+    engine_.generate(model, requests, options, [&](SampleGroup& group) {
+      const Problem& problem = benchmark.problems[group.prompt];
+      queue.submit(problem, rows_of(group, problem, renderer_.tokenizer()));
+    });
+  }
+  queue.finish(stop);
+  if (rows.done() < std::ssize(benchmark.problems)) return false;
+  bar.finish();
+  return true;
+}
+
+MetricSet evaluation_metrics(const EvalSummary& summary, const std::vector<std::int64_t>& k) {
+  MetricSet metrics;
+  for (const auto& [name, bench] : summary.benches) {
+    metrics.set(fmt::format("val-core/{}/acc/mean@{}", name, bench.n), bench.avg);
+    for (const std::int64_t shown : shown_k(k, bench.n)) {
+      if (shown == 1) continue;  // the mean
+      metrics.set(fmt::format("val-core/{}/acc/pass@{}", name, shown),
+                  bench.pass[static_cast<std::size_t>(shown) - 1]);
+    }
+    metrics.set(fmt::format("val-aux/{}/response_length/mean", name), bench.mean_tokens);
+    metrics.set(fmt::format("val-aux/{}/response_length/clip_ratio", name), bench.truncated);
+    metrics.set(fmt::format("val-aux/{}/extraction_failed", name), bench.extraction_failed);
+    metrics.set(fmt::format("val-aux/{}/grader_failed", name),
+                static_cast<double>(bench.grader_failed));
+  }
+  if (summary.benches.size() > 1) metrics.set("val-core/average/acc/mean", summary.average);
+  return metrics;
+}
+
+}  // namespace antisd

@@ -1,0 +1,81 @@
+// Benchmarks x n samples through the rollout engine and the graders, into a folder:
+//
+//   Evaluator evaluator(config, renderer, stop_ids, console);          // loads eval.benches
+//   const std::optional<EvalSummary> summary =
+//       evaluator.run(model, {.model = "Qwen3-0.6B", .folder = "eval/qwen"}, stop);
+//
+// A problem's samples are rows of <bench>.jsonl as soon as they are graded, so an evaluation that
+// was stopped goes on where it was. A sample depends on the weights, its prompt, the settings and
+// its number alone: the same evaluation gives the same rows whatever was in between.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "context/prompt_renderer.h"
+#include "eval/benchmark.h"
+#include "metrics/console.h"
+#include "metrics/metric_set.h"
+#include "results/bench_rows.h"
+#include "results/summary.h"
+#include "reward/grader.h"
+#include "rollout/rollout_engine.h"
+
+namespace antisd {
+
+struct EvaluationRequest {
+  std::string model;                      // its name, for the summary
+  std::optional<std::int64_t> step = {};  // of training
+  std::filesystem::path folder;
+  bool again = false;          // what the folder holds is removed first
+  bool replace_other = false;  // likewise where it was made with other settings or weights
+};
+
+class Evaluator {
+ public:
+  // Borrows all but the ids. InputError for benchmarks that cannot be used; see load_benchmark().
+  Evaluator(const RunConfig& config, const PromptRenderer& renderer, std::vector<TokenId> stop_ids,
+            Console& console);
+
+  const std::vector<Benchmark>& benchmarks() const { return benchmarks_; }
+
+  // Nothing where `stop` said so first; the rows that were finished are in the folder then. An
+  // evaluation that the folder holds whole is read, not made again. InputError where it holds rows
+  // of other settings.
+  std::optional<EvalSummary> run(const CausalLm& model, const EvaluationRequest& request,
+                                 const std::function<bool()>& stop);
+
+ private:
+  struct Prepared {
+    std::vector<std::vector<TokenId>> prompts;  // by problem
+    Json settings;
+  };
+
+  Prepared prepare(const Benchmark& benchmark, const CausalLm& model,
+                   const std::string& weights) const;
+  bool sample(const CausalLm& model, const Benchmark& benchmark, const Prepared& prepared,
+              BenchRows& rows, const std::function<bool()>& stop);
+  Grader& grader_of(const Benchmark& benchmark);
+
+  const RunConfig& config_;
+  const PromptRenderer& renderer_;
+  std::vector<TokenId> stop_ids_;
+  Console& console_;
+  std::vector<Benchmark> benchmarks_;
+  std::map<std::string, std::unique_ptr<Grader>> graders_;  // by reward.kind
+  RolloutEngine engine_;
+};
+
+// 16 hex digits over a few numbers of every weight: two steps of training differ in it.
+std::string weights_fingerprint(const CausalLm& model);
+
+// Under verl's names: val-core/<bench>/acc/mean@N and pass@K for the K of eval.k, val-aux/... for
+// lengths and failures, and val-core/average/acc/mean.
+MetricSet evaluation_metrics(const EvalSummary& summary, const std::vector<std::int64_t>& k);
+
+}  // namespace antisd

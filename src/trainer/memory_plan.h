@@ -1,0 +1,44 @@
+// How much memory a training step needs, by part, from the model's shape alone.
+//
+//   const MemoryPlan plan = plan_memory(shape, config, method, device, dtype);
+//   for (const MemoryPart& part : plan.parts) print(part.name, part.bytes);
+//   if (plan.needed() > available_memory(device)) ...
+//
+// What tensors hold for good is counted to the byte. What a pass keeps is an estimate: allocators
+// round and libraries have work space of their own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "algo/method.h"
+#include "config/run_config.h"
+#include "model/model_shape.h"
+
+namespace antisd {
+
+enum class MemoryTime { kAlways, kRollout, kUpdate };
+
+struct MemoryPart {
+  std::string name;
+  double bytes = 0;
+  MemoryTime when = MemoryTime::kAlways;
+  std::string how;  // "2 bytes a parameter"
+};
+
+struct MemoryPlan {
+  std::vector<MemoryPart> parts;
+  double kv_least = 0;  // for one sequence at a time; the part is for as many as may decode
+
+  double total(MemoryTime when) const;
+  // The more of: sampling with the least room that the engine accepts, and the update.
+  double needed() const;
+};
+
+MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const Method& method,
+                       at::Device device, at::ScalarType dtype);
+
+}  // namespace antisd
