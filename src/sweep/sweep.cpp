@@ -1,5 +1,6 @@
 #include "sweep/sweep.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -96,8 +97,10 @@ std::string figure(const char* name, double value, const char* format) {
   return fmt::format("  {} {}", name, fmt::format(fmt::runtime(format), value));
 }
 
-std::string line_of(const Job& job, const PlannedRun& run, const RunFigures& figures) {
-  std::string line = fmt::format("{:<18} {:>4}/{:<4}", run.grid.name, figures.step, run.steps);
+std::string line_of(const Job& job, const PlannedRun& run, const RunFigures& figures,
+                    std::size_t name_width) {
+  std::string line =
+      fmt::format("{:<{}} {:>4}/{:<4}", run.grid.name, name_width, figures.step, run.steps);
   switch (job.state) {
     case JobState::kWaiting:
       return line + " waits";
@@ -120,7 +123,14 @@ std::string line_of(const Job& job, const PlannedRun& run, const RunFigures& fig
   return line;
 }
 
-// Running ones first, where not all can be seen.
+std::size_t widest_name(const std::vector<const PlannedRun*>& runs) {
+  std::size_t width = 0;
+  for (const PlannedRun* run : runs)
+    width = std::max(width, run->grid.name.size());
+  return width;
+}
+
+// Running ones alone, where not all can be seen.
 std::vector<std::string> lines_of(const std::vector<Job>& jobs,
                                   const std::vector<const PlannedRun*>& runs,
                                   const std::vector<RunFigures>& figures) {
@@ -130,7 +140,7 @@ std::vector<std::string> lines_of(const std::vector<Job>& jobs,
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     ++count[static_cast<int>(jobs[i].state)];
     if (all || jobs[i].state == JobState::kRunning)
-      lines.push_back(line_of(jobs[i], *runs[i], figures[i]));
+      lines.push_back(line_of(jobs[i], *runs[i], figures[i], widest_name(runs)));
   }
   if (!all) {
     lines.push_back(fmt::format("{} done, {} running, {} waiting, {} failed", count[2], count[1],
@@ -196,7 +206,7 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
         table.clear();
         console.warn(fmt::format("{}: {}", job.spec.name, end.failed.back().message));
       } else if (!table.is_live()) {
-        console.info(line_of(job, *planned[i], figures[i]));
+        console.info(line_of(job, *planned[i], figures[i], widest_name(planned)));
       }
     }
     table.draw(lines_of(queue.jobs(), planned, figures));
