@@ -28,9 +28,9 @@ test: build
 browser-test: build
 	@python3 tools/browser_test.py $(BUILD)/antisd $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
 
-# The best thing that works so far: one conversation through template and tokenizer, and this machine's report.
+# GRPO, SD and AntiSD from models/countdown; interrupted, it goes on where it was.
 demo: build
-	@tools/demo $(BUILD)/antisd
+	@$(BUILD)/antisd demo
 
 bundle: build
 	@tools/bundle $(BUILD) build/bundle

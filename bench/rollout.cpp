@@ -2,6 +2,7 @@
 
 #include "bench/rollout.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <ATen/ATen.h>
@@ -9,6 +10,7 @@
 #include <ATen/core/grad_mode.h>
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/clock.h"
 #include "bench/kernel_profile.h"
@@ -166,7 +168,7 @@ int run_rollout(const std::vector<std::string>& arguments) {
   };
   RolloutEngine engine({.max_sequences = slots});
   std::vector<std::vector<std::int32_t>> ids;  // of the first run
-  bool same_ids = true;
+  std::vector<int> differing;                  // sequences that differ from the first run's, by run
   RolloutStats best;
   double processor_s = 0;
   for (int i = 0; i < options.repeats; ++i) {
@@ -176,12 +178,13 @@ int run_rollout(const std::vector<std::string>& arguments) {
     if (i == 0 || seconds < processor_s) processor_s = seconds;
     if (i == 0 || batch.stats.total_s < best.total_s) best = batch.stats;
     std::size_t next = 0;
+    differing.push_back(0);
     for (const SampleGroup& group : batch.groups) {
       for (const RolloutSample& sample : group.samples) {
         if (i == 0) {
           ids.push_back(sample.ids);
         } else {
-          same_ids = same_ids && ids[next++] == sample.ids;
+          differing.back() += ids[next++] == sample.ids ? 0 : 1;
         }
       }
     }
@@ -245,7 +248,9 @@ int run_rollout(const std::vector<std::string>& arguments) {
     fmt::print("  slots {:.1f} % full while sequences wait for one\n", 100 * full / waiting_steps);
   if (options.repeats > 1)
     fmt::print("  {} runs with one seed: {}\n", options.repeats,
-               same_ids ? "the same ids" : "DIFFERENT ids");
+               *std::max_element(differing.begin(), differing.end()) == 0
+                   ? "the same ids"
+                   : fmt::format("DIFFERENT ids, in {} sequences", fmt::join(differing, ", ")));
   fmt::print("  slots {:.1f} % full, {} preemptions, {} of {} pages used at most\n",
              100 * best.slot_occupancy, best.preemptions, best.peak_kv_pages, best.kv_pages);
   return 0;

@@ -173,7 +173,7 @@ void report_memory(const RunConfig& config, const Method& method, const ModelSha
 
 }  // namespace
 
-void dry_run(const RunConfig& config, const TrainingOptions& options, Console& console,
+void dry_run(const RunConfig& config, const RunOptions& options, Console& console,
              std::ostream& out) {
   Report report(out);
   const Warn warn = [&](std::string_view text) { console.warn(text); };

@@ -11,7 +11,7 @@ namespace antisd {
 
 // Writes what it finds to `out`; config.json, tokenizer and template files of the model are enough.
 // InputError for the first thing that would fail, memory that does not suffice among them.
-void dry_run(const RunConfig& config, const TrainingOptions& options, Console& console,
+void dry_run(const RunConfig& config, const RunOptions& options, Console& console,
              std::ostream& out);
 
 }  // namespace antisd

@@ -33,20 +33,20 @@ class Eval : public ::testing::Test {
     testing::make_small_problems(folder_ / "problems.jsonl");
     testing::make_small_problems(folder_ / "wins.jsonl", 9);
     testing::make_small_problems(folder_ / "more.jsonl", 4);
-    // Right says "win"; what begins with "lose" cannot be graded.
+    // Right says "win"; what says "lose" cannot be graded.
     write_file_atomically(folder_ / "reward.py", R"(
 import json, os, sys, time
 for line in iter(sys.stdin.readline, ""):
     row = json.loads(line)
     words = row["response"].split()
     time.sleep(float(os.environ.get("GRADING_SECONDS", "0")))
-    reward = None if words[:1] == ["lose"] else float("win" in words)
+    reward = None if "lose" in words else float("win" in words)
     print(json.dumps({"id": row["id"], "reward": reward, "reason": "said so"}), flush=True)
 )");
     RunConfig config;
     for (const std::string& setting : testing::small_settings(folder_.path()))
       config.options().assign(setting);
-    for (const std::string& setting :
+    for (const char* setting :
          {"reward.kind=command", "reward.workers=1", "eval.benches=wins,more", "eval.n.default=4",
           "eval.max_sequence_tokens=20", "eval.temperature=1", "eval.top_p=1", "eval.every=0"})
       config.options().assign(setting);
@@ -105,8 +105,8 @@ TEST_F(Eval, SummarisesItsRows) {
   ASSERT_EQ(rows.size(), 36u);
   std::int64_t right = 0, failed = 0, cut = 0;
   for (const SampleRow& row : rows) {
-    const bool loses = row.response.starts_with("lose");
-    const bool wins = (" " + row.response + " ").find(" win ") != std::string::npos;
+    const bool loses = row.response.find("lose") != std::string::npos;
+    const bool wins = row.response.find("win") != std::string::npos;
     if (row.truncated) {
       ++cut;
       EXPECT_EQ(row.correct, false);

@@ -10,7 +10,6 @@
 #include "rollout/stop_ids.h"
 
 namespace antisd {
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -23,8 +22,6 @@ bool has_chat_template(const fs::path& model) {
   }
   return false;
 }
-
-}  // namespace
 
 PromptRenderer make_renderer(const fs::path& model, const DataConfig& config, const Warn& warn) {
   std::optional<ChatTemplate> chat;

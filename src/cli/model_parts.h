@@ -14,6 +14,8 @@ namespace antisd {
 
 using Warn = std::function<void(const std::string&)>;
 
+bool has_chat_template(const std::filesystem::path& model);
+
 // Warns where there is no chat template: prompts are plain text then.
 PromptRenderer make_renderer(const std::filesystem::path& model, const DataConfig& config,
                              const Warn& warn);

@@ -7,14 +7,13 @@
 
 #include "cli/command.h"
 #include "cli/device_choice.h"
+#include "cli/model_parts.h"
 #include "cli/run_options.h"
 #include "core/error.h"
 #include "data/countdown.h"
-#include "io/atomic_file.h"
 #include "model/weights.h"
 #include "pretrain/document_trainer.h"
 #include "pretrain/new_model.h"
-#include "rollout/stop_ids.h"
 #include "trainer/stop_signals.h"
 
 namespace antisd {
@@ -48,23 +47,11 @@ fs::path find_origin(const RunConfig& config, Recorder& recorder) {
   return origin;
 }
 
-bool has_chat_template(const fs::path& model) {
-  if (fs::exists(model / "chat_template.jinja")) return true;
-  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
-    if (!fs::exists(model / name)) continue;
-    const Json file = parse_json(read_file(model / name), (model / name).string());
-    if (file.is_object() && file.contains("chat_template")) return true;
-  }
-  return false;
-}
-
-DocumentText read_text(const fs::path& origin, const ScalarMap& chat_options) {
+DocumentText read_text(const fs::path& origin, const std::vector<TokenId>& stop_ids,
+                       const ScalarMap& chat_options) {
   DocumentText text{.tokenizer = Tokenizer::load(origin), .chat_options = chat_options};
   text.end = text.tokenizer.special_token_id("eos_token");
-  if (!text.end) {
-    const std::vector<TokenId> ids = read_stop_ids(origin);
-    if (!ids.empty()) text.end = ids.front();
-  }
+  if (!text.end && !stop_ids.empty()) text.end = stop_ids.front();
   if (has_chat_template(origin)) text.chat = ChatTemplate::load(origin);
   return text;
 }
@@ -100,7 +87,9 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
   std::optional<FoundCheckpoint> resumed;
   if (options.resume) resumed = find_checkpoint_to_resume(recorder);
   const fs::path origin = find_origin(config, recorder);
-  const DocumentText text = read_text(origin, config.data.chat_options);
+  const std::vector<TokenId> stop_ids = find_stop_ids(
+      origin, Tokenizer::load(origin), [&](const std::string& w) { recorder.warn(w); });
+  const DocumentText text = read_text(origin, stop_ids, config.data.chat_options);
   DocumentOptions wanted{.sources = config.pretrain.source,
                          .mix = config.pretrain.mix,
                          .per_step = config.pretrain.documents_per_step,
@@ -125,7 +114,7 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
       .console = console,
       .held_out = held_out_documents(wanted, config.pretrain.held_out,
                                      config.pretrain.eval_documents, text, report),
-      .stop_ids = read_stop_ids(origin),
+      .stop_ids = stop_ids,
       .origin = origin};
   std::unique_ptr<Grader> grader;
   if (config.pretrain.samples > 0) {
@@ -135,7 +124,6 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
     grader = make_grader({.kind = "countdown"});
     parts.grader = grader.get();
   }
-  if (text.end && parts.stop_ids.empty()) parts.stop_ids = {*text.end};
 
   recorder.open(config, run_info(device, state.model.dtype(), "pretrain"), state.step);
   if (state.step >= config.train.steps) {

@@ -82,10 +82,14 @@ RunInfo run_info(at::Device device, at::ScalarType dtype, const std::string& met
           .method = method};
 }
 
-std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder) {
-  const NewestCheckpoint newest = find_newest_whole(recorder.directory() / "checkpoints");
+void warn_of_skipped(Recorder& recorder, const NewestCheckpoint& newest) {
   for (const SkippedCheckpoint& skipped : newest.skipped)
     recorder.warn(fmt::format("skipped {}: {}", skipped.path.string(), skipped.reason));
+}
+
+std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder) {
+  const NewestCheckpoint newest = find_newest_whole(recorder.directory() / "checkpoints");
+  warn_of_skipped(recorder, newest);
   recorder.info(newest.found ? fmt::format("going on from {}", newest.found->path.string())
                              : "no whole checkpoint to go on from; starting at step 0");
   return newest.found;

@@ -35,7 +35,9 @@ void read_config(const RunOptions& options, RunConfig& config);
 // What run.json says. `method` is the training method's name.
 RunInfo run_info(at::Device device, at::ScalarType dtype, const std::string& method);
 
-// The newest whole checkpoint of a run directory; damaged ones are warned about.
+// Newer checkpoints that are not whole, each a warning.
+void warn_of_skipped(Recorder& recorder, const NewestCheckpoint& newest);
+// The newest whole checkpoint of the run directory, if any; says which it is.
 std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder);
 
 // Locks config.record.dir, refuses one that holds a run unless resuming, and writes down how `work`

@@ -73,7 +73,9 @@ TEST_F(TrainStop, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
     const NewestCheckpoint newest = find_newest_whole(folder_ / "run/checkpoints");
     for (const SkippedCheckpoint& skipped : newest.skipped)
       EXPECT_EQ(skipped.reason, "a save that did not finish") << skipped.path;
-    if (newest.found) EXPECT_LE(newest.found->step, std::ssize(rows));
+    if (newest.found) {
+      EXPECT_LE(newest.found->step, std::ssize(rows));
+    }
   }
   const std::int64_t last = std::ssize(metrics("run")) + 3;
   const std::string end = fmt::format("train.steps={}", last);

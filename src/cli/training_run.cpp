@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "checkpoint/checkpoint.h"
-#include "cli/build_info.h"
 #include "cli/device_choice.h"
 #include "cli/model_parts.h"
 #include "core/error.h"
@@ -14,8 +13,6 @@
 #include "eval/evaluator.h"
 #include "io/step_name.h"
 #include "model/weights.h"
-#include "ops/tensor_errors.h"
-#include "trainer/run_lock.h"
 #include "trainer/stop_signals.h"
 #include "trainer/trainer.h"
 
@@ -31,20 +28,11 @@ struct Source {
   fs::path model;                          // tokenizer, template and, without the others, weights
 };
 
-bool holds_a_run(const fs::path& directory) {
-  return fs::exists(directory / "metrics.jsonl") || fs::exists(directory / "checkpoints");
-}
-
-void report_skipped(Recorder& recorder, const NewestCheckpoint& newest) {
-  for (const SkippedCheckpoint& skipped : newest.skipped)
-    recorder.warn(fmt::format("skipped {}: {}", skipped.path.string(), skipped.reason));
-}
-
 // A checkpoint, or a run directory, whose newest whole one is meant.
 FoundCheckpoint find_parent(const fs::path& path, Recorder& recorder) {
   if (!fs::exists(path / "checkpoints")) return verify_checkpoint(path);
   const NewestCheckpoint newest = find_newest_whole(path / "checkpoints");
-  report_skipped(recorder, newest);
+  warn_of_skipped(recorder, newest);
   if (newest.found) return *newest.found;
   throw InputError("the run has no whole checkpoint",
                    {.where = path.string(), .remedy = "train it further, or name a checkpoint"});
@@ -52,13 +40,7 @@ FoundCheckpoint find_parent(const fs::path& path, Recorder& recorder) {
 
 Source find_source(const RunConfig& config, bool resume, Recorder& recorder) {
   Source source;
-  if (resume) {
-    const NewestCheckpoint newest = find_newest_whole(recorder.directory() / "checkpoints");
-    report_skipped(recorder, newest);
-    source.resumed = newest.found;
-    recorder.info(newest.found ? fmt::format("going on from {}", newest.found->path.string())
-                               : "no whole checkpoint to go on from; starting at step 0");
-  }
+  if (resume) source.resumed = find_checkpoint_to_resume(recorder);
   if (!source.resumed && !config.train.init_from.empty()) {
     source.parent = find_parent(config.train.init_from, recorder);
     recorder.info(fmt::format("starting from {}", source.parent->path.string()));
@@ -123,7 +105,7 @@ std::optional<MetricSet> evaluate_step(Evaluator& evaluator, const RunConfig& co
   }
 }
 
-int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions& options,
+int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
              Console& console, const std::function<bool()>& stop, std::int64_t& last_step) {
   const Method method = resolve_method(config.method, config.loss);
   const at::Device device = choose_device(options.device);
@@ -148,13 +130,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const TrainingOptions&
   std::optional<CausalLm> reference;
   if (config.loss.kl_coef > 0) reference = load_model(state.reference, device, state.model.dtype());
 
-  recorder.open(config,
-                {.version = kBuildInfo.version,
-                 .revision = kBuildInfo.revision,
-                 .command_line = options.command_line,
-                 .device = device.str(),
-                 .dtype = dtype_name(state.model.dtype()),
-                 .method = std::string(method.name)},
+  recorder.open(config, run_info(device, state.model.dtype(), std::string(method.name)),
                 state.step);
   const std::vector<TokenId> stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn);
   const std::unique_ptr<Evaluator> evaluator =
@@ -253,26 +229,13 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
   }
 }
 
-int run_training(const RunConfig& config, const TrainingOptions& options, Console& console,
+int run_training(const RunConfig& config, const RunOptions& options, Console& console,
                  const std::function<bool()>& stop) {
   at::set_num_threads(options.threads);
-  const RunLock lock(config.record.dir);
-  if (!options.resume && holds_a_run(config.record.dir)) {
-    throw InputError("the run directory holds a run already",
-                     {.where = config.record.dir,
-                      .remedy = "go on with --resume, or choose another record.dir"});
-  }
-  Recorder recorder(config.record, console);
-  std::int64_t last_step = 0;
-  int status = 1;
-  try {
-    with_tensor_errors(
-        [&] { status = train_in(recorder, config, options, console, stop, last_step); });
-  } catch (const Error& error) {
-    recorder.finish("failed: " + error.message(), last_step);
-    throw;
-  }
-  return status;
+  return in_run_directory(config, options.resume, console,
+                          [&](Recorder& recorder, std::int64_t& last_step) {
+                            return train_in(recorder, config, options, console, stop, last_step);
+                          });
 }
 
 }  // namespace antisd

@@ -10,20 +10,13 @@
 
 #include "algo/method.h"
 #include "cli/model_parts.h"
+#include "cli/run_options.h"
 #include "config/run_config.h"
-#include "core/thread_pool.h"
 #include "data/prompt_set.h"
 #include "metrics/console.h"
 #include "model/model_shape.h"
 
 namespace antisd {
-
-struct TrainingOptions {
-  bool resume = false;  // go on from the newest whole checkpoint of the run directory
-  std::string device = "auto";
-  int threads = available_threads();
-  std::string command_line;  // for run.json
-};
 
 // The problems of data.train. Tokens of every prompt, those that are dropped too, go to `lengths`.
 PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
@@ -34,7 +27,7 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
 
 // Trains in config.record.dir until train.steps or until `stop` says so; then the last step is
 // saved. Returns the exit status: 0, or 130 where it was stopped. `config` is resolved.
-int run_training(const RunConfig& config, const TrainingOptions& options, Console& console,
+int run_training(const RunConfig& config, const RunOptions& options, Console& console,
                  const std::function<bool()>& stop);
 
 }  // namespace antisd

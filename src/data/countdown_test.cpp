@@ -176,7 +176,9 @@ TEST(CountdownTask, DocumentsFollowTheMix) {
       const std::string kind = hinted ? "hinted " : "plain ";
       ++seen[kind + (holds ? "holds" : "no")];
       seen[kind + (holds ? "holds, on" : "no, on")] += end != std::string::npos;
-      if (end == std::string::npos) EXPECT_THAT(attempt, HasSubstr(" So boxed " + words[17]));
+      if (end == std::string::npos) {
+        EXPECT_THAT(attempt, HasSubstr(" So boxed " + words[17]));
+      }
     }
     EXPECT_LE(tries, 12);
   }

@@ -43,6 +43,18 @@ at::Tensor decode_on_cpu(const at::Tensor& q, const PagedKv& kv, const PageTable
 }
 
 #ifdef ANTISD_CUDA
+// All zero before and after a call, so one set serves every layer; work on a device is in order. A
+// set that has become too small stays: captured steps hold its address.
+at::Tensor zero_counters(std::int64_t count, const at::Tensor& like) {
+  thread_local std::vector<std::vector<at::Tensor>> sets;  // by device, growing
+  const auto device = static_cast<std::size_t>(like.device().index());
+  if (sets.size() <= device) sets.resize(device + 1);
+  std::vector<at::Tensor>& own = sets[device];
+  if (own.empty() || own.back().numel() < count)
+    own.push_back(at::zeros({2 * count}, like.options().dtype(at::kInt)));
+  return own.back();
+}
+
 at::Tensor decode_on_gpu(const at::Tensor& q, const PagedKv& kv, const PageTable& table,
                          std::int64_t window, double scale) {
   const DecodeAttentionShape shape{static_cast<int>(q.size(0)),
@@ -54,18 +66,13 @@ at::Tensor decode_on_gpu(const at::Tensor& q, const PagedKv& kv, const PageTable
                                    static_cast<int>(window)};
   const DecodeWorkspace workspace = decode_attention_workspace(shape);
   const at::Tensor partials = at::empty({workspace.floats}, q.options().dtype(at::kFloat));
-  // All zero before and after a call, so one set serves every layer; work on a device is in order.
-  thread_local std::vector<at::Tensor> counters;
-  const auto device = static_cast<std::size_t>(q.device().index());
-  if (counters.size() <= device) counters.resize(device + 1);
-  if (!counters[device].defined() || counters[device].numel() < workspace.counters)
-    counters[device] = at::zeros({2 * workspace.counters}, q.options().dtype(at::kInt));
+  const at::Tensor counters = zero_counters(workspace.counters, q);
   at::Tensor out = at::empty_like(q);
   launch_decode_attention(element_type(q), shape, q.const_data_ptr(), kv.keys.const_data_ptr(),
                           kv.values.const_data_ptr(), table.pages.const_data_ptr<std::int32_t>(),
                           table.lengths.const_data_ptr<std::int32_t>(), scale,
                           out.mutable_data_ptr(), partials.mutable_data_ptr<float>(),
-                          counters[device].mutable_data_ptr<std::int32_t>(), current_stream(q));
+                          counters.mutable_data_ptr<std::int32_t>(), current_stream(q));
   return out;
 }
 #endif

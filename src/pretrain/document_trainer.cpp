@@ -5,13 +5,13 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/stopwatch.h"
+#include "ops/device.h"
 #include "trainer/sampler.h"
 #include "trainer/saved_state.h"
 
 namespace antisd {
 namespace {
 
-constexpr double kPeakFlops = 989e12;  // dense bf16 of an H100 or H200
 constexpr std::size_t kLoggedSamples = 2;
 constexpr std::size_t kTextPromptTokens = 16;  // of a text that is to be gone on with
 
@@ -53,6 +53,7 @@ DocumentTrainer::DocumentTrainer(DocumentTrainerParts parts)
       config_(parts_.config),
       state_(parts_.state),
       schedule_(make_schedule(config_.optim, config_.train.steps)),
+      peak_flops_(peak_flops(state_.model.device())),
       keeper_(config_.checkpoint, parts_.recorder, state_.step) {}
 
 LossOptions DocumentTrainer::loss_options() const {
@@ -95,10 +96,11 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   metrics.set("perf/total_num_tokens", tokens);
   metrics.set("perf/loss_tokens", static_cast<double>(sums.counted));
   metrics.set("perf/throughput", tokens / seconds);
-  if (state_.model.device().is_cuda()) {
+  if (peak_flops_) {
     const auto parameters = static_cast<double>(state_.model.shape().active_parameter_count());
-    metrics.set("perf/mfu", 6 * parameters * tokens / seconds / kPeakFlops);
+    metrics.set("perf/mfu", 6 * parameters * tokens / seconds / *peak_flops_);
   }
+  metrics.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
   metrics.set("timing_s/step", seconds);
   metrics.set("timing_s/save", save_s);
   const std::int64_t every = config_.pretrain.eval_every;

@@ -75,6 +75,7 @@ class DocumentTrainer {
   Schedule schedule_;
   RolloutEngine engine_;
   MetricSet last_metrics_;
+  std::optional<double> peak_flops_;  // of the device, where it is known
   CheckpointKeeper keeper_;
 };
 

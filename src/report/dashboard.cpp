@@ -1,5 +1,6 @@
 #include "report/dashboard.h"
 
+#include <atomic>
 #include <charconv>
 #include <condition_variable>
 #include <mutex>
@@ -148,8 +149,20 @@ class Dashboard::Server {
     watcher_.join();
   }
 
-  void serve() { http_.listen_after_bind(); }
-  void stop() { http_.stop(); }
+  void serve() {
+    serving_ = true;
+    if (!stopping_) http_.listen_after_bind();
+    serving_ = false;
+  }
+
+  void stop() {
+    stopping_ = true;
+    // The library forgets a stop() that comes before its loop has begun.
+    while (serving_ && !http_.is_running())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    http_.stop();
+  }
+
   int port() const { return port_; }
   std::size_t runs() const {
     const std::shared_lock lock(mutex_);
@@ -320,6 +333,7 @@ class Dashboard::Server {
   std::mutex wake_mutex_;
   std::condition_variable wake_;
   bool ending_ = false;
+  std::atomic<bool> serving_ = false, stopping_ = false;
 };
 
 Dashboard::Dashboard(DashboardOptions options)

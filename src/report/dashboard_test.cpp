@@ -25,9 +25,6 @@ class Serving {
   explicit Serving(DashboardOptions options)
       : dashboard_(std::move(options)), thread_([this] { dashboard_.serve(); }) {}
   ~Serving() {
-    // Its loop may not have begun yet.
-    while (!get("/x"))
-      std::this_thread::yield();
     dashboard_.stop();
     thread_.join();
   }
@@ -185,6 +182,13 @@ TEST(Dashboard, MistakesOfTheUser) {
   options.token = "";
   options.host = "203.0.113.7";
   EXPECT_THAT(testing::error_of([&] { Dashboard{options}; }), HasSubstr("203.0.113.7"));
+}
+
+TEST(Dashboard, StopsBeforeItServes) {
+  const testing::TemporaryFolder folder;
+  Dashboard dashboard(options_for(folder.path()));
+  dashboard.stop();
+  dashboard.serve();  // returns
 }
 
 TEST(Dashboard, Comparisons) {

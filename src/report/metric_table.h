@@ -14,9 +14,9 @@
 
 namespace antisd {
 
-inline constexpr std::size_t kMaxColumns = 200;     // further names are left out
-inline constexpr std::size_t kMaxRows = 2'000'000;  // further rows are left out
-inline constexpr std::int64_t kMeanSteps = 20;      // of the bold curves, as in the paper
+inline constexpr std::size_t kMaxColumns = 200;   // further names are left out
+inline constexpr std::size_t kMaxRows = 250'000;  // likewise; 400 MB with every column
+inline constexpr std::int64_t kMeanSteps = 20;    // of the bold curves, as in the paper
 inline constexpr std::int64_t kMaxBuckets = 512;
 
 struct Column {

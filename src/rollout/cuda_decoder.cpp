@@ -7,6 +7,7 @@
 
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include "core/check.h"
@@ -24,6 +25,14 @@ int bucket_of(int rows) {
   while (bucket < rows)
     bucket = bucket < 8 ? bucket * 2 : bucket + std::max(8, bucket / 8 / 8 * 8);
   return bucket;
+}
+
+// One for all captures on a device: cuBLAS keeps a workspace for every stream that it has seen.
+c10::cuda::CUDAStream capture_stream(c10::DeviceIndex device) {
+  static std::map<c10::DeviceIndex, c10::cuda::CUDAStream> streams;
+  const auto known = streams.find(device);
+  if (known != streams.end()) return known->second;
+  return streams.emplace(device, c10::cuda::getStreamFromPool(false, device)).first->second;
 }
 
 class CudaDecoder : public Decoder {
@@ -48,6 +57,10 @@ class CudaDecoder : public Decoder {
   ~CudaDecoder() override {
     // Graphs hold memory of steps that may still run.
     c10::cuda::getCurrentCUDAStream(model_.device().index()).synchronize();
+    // The allocator keeps a dropped graph's memory apart until it is asked to let go, and cannot do
+    // that when it runs out in the middle of the next capture.
+    steps_.clear();
+    c10::cuda::CUDACachingAllocator::emptyCache();
   }
 
   int depth() const override { return 1; }
@@ -164,8 +177,7 @@ class CudaDecoder : public Decoder {
     if (!is_new) return step;
     const c10::cuda::CUDAStream outer = c10::cuda::getCurrentCUDAStream(model_.device().index());
     outer.synchronize();
-    const c10::cuda::CUDAStreamGuard guard(
-        c10::cuda::getStreamFromPool(false, outer.device_index()));
+    const c10::cuda::CUDAStreamGuard guard(capture_stream(outer.device_index()));
     // A step of no rows, outside any graph, so that libraries and workspaces are there. It changes
     // no slot and no page.
     at::Tensor rows = rows_.clone();

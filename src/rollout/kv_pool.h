@@ -21,6 +21,7 @@ class KvPool {
   const KvView& view() const { return view_; }
   PageLedger& ledger() { return ledger_; }
   std::int64_t pages() const { return ledger_.total(); }
+  at::Device device() const { return memory_.device(); }
   std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.nbytes()); }
 
   void copy(std::span<const PageCopy> copies);

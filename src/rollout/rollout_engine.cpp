@@ -12,6 +12,7 @@
 namespace antisd {
 namespace {
 
+constexpr std::int64_t kSmallShare = 64;  // of the free memory: one part in so many
 constexpr std::int64_t kCpuChunkTokens = 1024, kGpuChunkTokens = 8192;
 
 std::int64_t length_limit(const CausalLm& model, const RolloutOptions& options) {
@@ -247,6 +248,12 @@ RolloutEngine::RolloutEngine(EngineOptions options) : options_(options) {
 RolloutEngine::~RolloutEngine() = default;
 
 void RolloutEngine::release() {
+  // What the update would not miss stays, and with it the captured steps of a small model.
+  if (pool_ && pool_->bytes() * kSmallShare < available_memory(pool_->device())) return;
+  drop();
+}
+
+void RolloutEngine::drop() {
   decoder_.reset();
   pool_.reset();
 }
@@ -272,7 +279,7 @@ void RolloutEngine::prepare_pool(const CausalLm& model, std::span<const GroupSha
                                       options_.memory_share);
   if (pool_ && pool_->fits(model) && pool_->pages() >= wanted && pool_->ledger().used() == 0)
     return;
-  release();
+  drop();
   const std::int64_t pages = std::min(wanted, budget / KvPool::page_bytes(model));
   if (Scheduler::pages_needed(longest, kPageTokens) > pages) {
     throw InputError(

@@ -102,10 +102,12 @@ class RolloutEngine {
                        const RolloutOptions& options,
                        const std::function<void(SampleGroup&)>& on_group = {});
 
-  // Gives the cache's memory back until the next generate().
+  // Gives the cache's memory back until the next generate(), where it is more than a small share of
+  // what is free.
   void release();
 
  private:
+  void drop();
   void prepare_pool(const CausalLm& model, std::span<const GroupShape> groups);
   void prepare_decoder(const CausalLm& model, const DecoderSettings& settings);
 
