@@ -1,6 +1,5 @@
 #include "model/layer.h"
 
-#include "ops/cpu_gated_unit.h"
 #include "ops/swiglu.h"
 
 namespace antisd {
@@ -25,8 +24,6 @@ Product self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
 }
 
 Product gated_unit(const at::Tensor& x, const LayerWeights& w) {
-  if (suits_cpu_linear(x, w.gate_up_bias) && !w.down_bias.defined())
-    return {cpu_gated_unit(x.contiguous(), w.gate_up, w.down, {}), {}, {}};
   const at::Tensor units =
       swiglu(Product{x, w.gate_up, w.gate_up_bias}.value());  // [tokens, intermediate]
   return {units, w.down, w.down_bias};

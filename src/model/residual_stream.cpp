@@ -1,7 +1,7 @@
 #include "model/residual_stream.h"
 
 #include "model/checkpointed.h"
-#include "ops/cpu_gated_unit.h"
+#include "ops/products.h"
 #include "ops/rms_norm.h"
 #include "ops/stream_norm.h"
 
@@ -14,8 +14,7 @@ std::optional<at::Tensor> optional(const at::Tensor& bias) {
 
 // h + x w^T, rounded once, to h's fp32.
 at::Tensor plus_product(const at::Tensor& h, const at::Tensor& x, const at::Tensor& w) {
-  return x.scalar_type() == at::kFloat ? at::addmm(h, x, w.t())
-                                       : at::addmm(h, x, w.t(), at::kFloat);
+  return x.scalar_type() == at::kFloat ? product_nt(x, w, h) : at::addmm(h, x, w.t(), at::kFloat);
 }
 
 void add_product_(at::Tensor h, const at::Tensor& x, const at::Tensor& w) {
@@ -28,15 +27,9 @@ void add_product_(at::Tensor h, const at::Tensor& x, const at::Tensor& w) {
 
 }  // namespace
 
-bool suits_cpu_linear(const at::Tensor& x, const at::Tensor& bias) {
-  return x.is_cpu() && x.scalar_type() == at::kFloat && !bias.defined() &&
-         !at::GradMode::is_enabled();
-}
-
 at::Tensor Product::value() const {
   if (!weight.defined()) return x;
-  if (suits_cpu_linear(x, bias)) return cpu_linear(x.contiguous(), weight, {});
-  return at::linear(x, weight, optional(bias));
+  return linear(x, weight, bias);
 }
 
 ResidualStream::ResidualStream(const at::Tensor& x, bool own)
@@ -58,8 +51,6 @@ void ResidualStream::add_pending(bool may_leave_out) {
     const auto& [x, w, bias] = product_;
     if (at::GradMode::is_enabled()) {
       x_ = add_product(x_, {x, w, bias}, may_leave_out && is_recomputing());
-    } else if (suits_cpu_linear(x, bias)) {
-      x_ = cpu_linear(x.contiguous(), w, x_);
     } else {
       if (own_) {
         add_product_(x_, x, w);

@@ -11,9 +11,6 @@
 
 namespace antisd {
 
-// Whether the CPU's own product without gradients (ops/cpu_gated_unit.h) takes these.
-bool suits_cpu_linear(const at::Tensor& x, const at::Tensor& bias);
-
 // x weight^T + bias, not yet computed. x: [tokens, in]; weight: [out, in]; bias may be undefined.
 // Without a weight it is x itself.
 struct Product {

@@ -142,13 +142,14 @@ void panel_gated_product(const float* gate_up, const float* bias, Panels x, Pane
 }
 
 void panel_row_product(const float* weight, const float* x, std::int64_t tokens, std::int64_t in,
-                       std::int64_t out, float* y) {
+                       std::int64_t out, const float* residual, float* y) {
   thread_local PanelBuffer inputs, outputs;
   const Panels from = inputs.panels(in, panel_count(tokens));
   const Panels to = outputs.panels(out, panel_count(tokens));
   load_panels(x, in, tokens, from);
   panel_product(weight, nullptr, from, to, /*add=*/false);
   store_panels(to, tokens, y, out);
+  if (residual != nullptr) add_numbers(residual, tokens * out, y);
 }
 
 }  // namespace antisd

@@ -69,8 +69,8 @@ void panel_product(const float* weight, const float* bias, Panels x, Panels y, b
 // null.
 void panel_gated_product(const float* gate_up, const float* bias, Panels x, Panels y);
 
-// y [tokens, out] = x [tokens, in] weight^T, dense rows.
+// y [tokens, out] = x [tokens, in] weight^T (+ residual, or null), dense rows.
 void panel_row_product(const float* weight, const float* x, std::int64_t tokens, std::int64_t in,
-                       std::int64_t out, float* y);
+                       std::int64_t out, const float* residual, float* y);
 
 }  // namespace antisd

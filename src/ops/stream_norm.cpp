@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/check.h"
+#include "ops/products.h"
 #include "ops/rms_norm.h"
 
 namespace antisd {
@@ -18,15 +19,15 @@ std::optional<at::Tensor> optional(const at::Tensor& tensor) {
 at::Tensor sum_with(const at::Tensor& h, const at::Tensor& x, const at::Tensor& w,
                     const std::optional<at::Tensor>& bias) {
   at::Tensor sum =
-      x.scalar_type() == at::kFloat ? at::addmm(h, x, w.t()) : at::addmm(h, x, w.t(), at::kFloat);
+      x.scalar_type() == at::kFloat ? product_nt(x, w, h) : at::addmm(h, x, w.t(), at::kFloat);
   return bias ? sum.add_(*bias) : sum;
 }
 
 // Gradients of x, w and the bias, from that of the product in w's precision.
 void set_product_gradients(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& w,
                            bool has_bias, at::Tensor* gradients) {
-  gradients[0] = dy.mm(w);
-  gradients[1] = dy.t().mm(x);
+  gradients[0] = product_nn(dy, w);
+  gradients[1] = product_tn(dy, x);
   if (has_bias) gradients[2] = dy.sum(0);
 }
 

@@ -78,7 +78,7 @@ class FusedDecoder : public Decoder {
       const std::int64_t count = std::min(at_a_time, rows - row);
       panel_row_product(model_.head().const_data_ptr<float>(),
                         states.const_data_ptr<float>() + row * hidden, count, hidden, width,
-                        logits.data());
+                        /*residual=*/nullptr, logits.data());
       for (std::int64_t i = 0; i < count; ++i)
         sample_row(logits.data() + i * width, begin + row + i);
     }
