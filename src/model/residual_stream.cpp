@@ -8,10 +8,6 @@
 namespace antisd {
 namespace {
 
-std::optional<at::Tensor> optional(const at::Tensor& bias) {
-  return bias.defined() ? std::optional(bias) : std::nullopt;
-}
-
 // h + x w^T, rounded once, to h's fp32.
 at::Tensor plus_product(const at::Tensor& h, const at::Tensor& x, const at::Tensor& w) {
   return x.scalar_type() == at::kFloat ? product_nt(x, w, h) : at::addmm(h, x, w.t(), at::kFloat);
