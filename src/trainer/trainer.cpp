@@ -68,7 +68,8 @@ bool Trainer::run(const std::function<bool()>& stop) {
   }
   if (!keeper_.saved(state_.step)) save();
   bar.finish();
-  return state_.step >= config_.train.steps;
+  const bool evaluation_stopped = evaluation_missing_ && stop();
+  return state_.step >= config_.train.steps && !evaluation_stopped;
 }
 
 void Trainer::step() {
@@ -248,17 +249,23 @@ void Trainer::record_step(const StepRecord& record) {
   }
   last_metrics_.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
   if (parts_.evaluate && evaluation_due(config_, record.step))
-    last_metrics_.add(parts_.evaluate(record.step).value_or(MetricSet()));
+    last_metrics_.add(evaluate(record.step).value_or(MetricSet()));
   parts_.recorder.metrics(record.step, last_metrics_);
   parts_.recorder.rollouts(record);
 }
 
 // Step 0, and the evaluation that a signal stopped at the end of the step the run goes on from.
+std::optional<MetricSet> Trainer::evaluate(std::int64_t step) {
+  std::optional<MetricSet> found = parts_.evaluate(step);
+  evaluation_missing_ = !found;
+  return found;
+}
+
 void Trainer::evaluate_start() {
   if (!parts_.evaluate || !evaluation_due(config_, state_.step)) return;
   const std::optional<MetricSet> row = parts_.recorder.find_metrics(state_.step);
   if (row && row->find("timing_s/eval")) return;
-  const std::optional<MetricSet> found = parts_.evaluate(state_.step);
+  const std::optional<MetricSet> found = evaluate(state_.step);
   if (!found) return;
   parts_.recorder.amend(state_.step, *found);
   // Its checkpoint is what the run goes on from.

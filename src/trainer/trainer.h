@@ -76,6 +76,7 @@ class Trainer {
   UpdateResult update_policy(const StepRecord& record, const ScoresBefore& before);
   void warn_of_failed_grades(const RolloutBatch& batch);
   void record_step(const StepRecord& record);
+  std::optional<MetricSet> evaluate(std::int64_t step);
   void evaluate_start();
   void save();
 
@@ -91,6 +92,7 @@ class Trainer {
   std::optional<double> peak_flops_;  // of the device, where it is known
   MetricSet last_metrics_;
   CheckpointKeeper keeper_;
+  bool evaluation_missing_ = false;  // of the last step that one was due at
 };
 
 }  // namespace antisd
