@@ -3,45 +3,21 @@
 #ifdef ANTISD_TORCH
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "algo/advantages.h"
+#include "cli/model_parts.h"
 #include "cli/rows.h"
 #include "cli/text_stream.h"
 #include "core/error.h"
-#include "io/atomic_file.h"
-#include "rollout/stop_ids.h"
 #include "trainer/batch_grader.h"
 
 namespace antisd {
 namespace {
 
-namespace fs = std::filesystem;
-
-bool has_chat_template(const fs::path& model) {
-  if (fs::exists(model / "chat_template.jinja")) return true;
-  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
-    if (!fs::exists(model / name)) continue;
-    const Json file = parse_json(read_file(model / name), (model / name).string());
-    if (file.is_object() && file.contains("chat_template")) return true;
-  }
-  return false;
-}
-
-PromptRenderer make_renderer(const fs::path& model, const DataConfig& config) {
-  std::optional<ChatTemplate> chat;
-  if (has_chat_template(model)) chat = ChatTemplate::load(model);
-  return PromptRenderer(Tokenizer::load(model), std::move(chat), config);
-}
-
-std::vector<TokenId> find_stop_ids(const fs::path& model, const Tokenizer& tokenizer) {
-  std::vector<TokenId> ids = read_stop_ids(model);
-  const std::optional<TokenId> own = tokenizer.special_token_id("eos_token");
-  if (own && std::find(ids.begin(), ids.end(), *own) == ids.end()) ids.push_back(*own);
-  return ids;
-}
+// `inspect` shows what is there; `train` is the one to warn of it.
+void no_warning(const std::string&) {}
 
 Rollout given_rollout(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
   return {.response_ids = ids,
@@ -64,7 +40,7 @@ Microscope::Microscope(const RunConfig& config, const Method& method, const Mode
       method_(method),
       options_(options),
       samples_(samples),
-      renderer_(make_renderer(options.model, config.data)),
+      renderer_(make_renderer(options.model, config.data, no_warning)),
       context_(config.context, task_of(config.reward, config.data),
                static_cast<std::uint64_t>(config.train.seed), renderer_) {}
 
@@ -109,7 +85,7 @@ void Microscope::sample(Seen& seen, std::span<const LookRequest> requests) {
     rollout.group_size = count;
     if (!sampler_) {
       sampler_.emplace(rollout, static_cast<std::uint64_t>(config_.train.seed),
-                       find_stop_ids(options_.model, tokenizer()), tokenizer());
+                       find_stop_ids(options_.model, tokenizer(), no_warning), tokenizer());
     }
     seen.batch = sampler_->generate(model(), seen.prompts, [](std::size_t, const RolloutGroup&) {});
     sampler_->release();

@@ -21,14 +21,6 @@ double last_accuracy(const SeedOutcome& outcome) {
   return outcome.accuracy.back().average;
 }
 
-std::vector<double> last_accuracies(const ArmOutcome& arm) {
-  std::vector<double> values;
-  for (const SeedOutcome& seed : arm.seeds) {
-    if (!seed.accuracy.empty()) values.push_back(last_accuracy(seed));
-  }
-  return values;
-}
-
 std::string interval_text(const std::optional<Interval>& interval) {
   return interval ? fmt::format(" [{:.3f}, {:.3f}]", interval->low, interval->high) : "";
 }
@@ -76,12 +68,7 @@ std::string reach_text(const ArmOutcome& arm, const ArmOutcome& baseline) {
 }
 
 std::string gate_text(const ArmOutcome& arm) {
-  std::int64_t steps = 0, open = 0, closings = 0;
-  for (const SeedOutcome& seed : arm.seeds) {
-    steps += seed.steps;
-    open += seed.steps_open;
-    closings += seed.gate_closings;
-  }
+  const auto [steps, open, closings] = gate_totals(arm);
   if (open == 0) return "-";
   return fmt::format("on in {:.0f} % of steps, closed {}x", 100.0 * double(open) / double(steps),
                      closings);
@@ -112,6 +99,24 @@ std::string to_table(const std::vector<std::vector<std::string>>& rows) {
 }
 
 }  // namespace
+
+std::vector<double> last_accuracies(const ArmOutcome& arm) {
+  std::vector<double> values;
+  for (const SeedOutcome& seed : arm.seeds) {
+    if (!seed.accuracy.empty()) values.push_back(last_accuracy(seed));
+  }
+  return values;
+}
+
+GateTotals gate_totals(const ArmOutcome& arm) {
+  GateTotals totals;
+  for (const SeedOutcome& seed : arm.seeds) {
+    totals.steps += seed.steps;
+    totals.open += seed.steps_open;
+    totals.closings += seed.gate_closings;
+  }
+  return totals;
+}
 
 MeanOverSeeds mean_over_seeds(std::span<const double> values) {
   ANTISD_CHECK(!values.empty());

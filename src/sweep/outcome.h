@@ -30,6 +30,15 @@ struct ArmOutcome {
   std::vector<SeedOutcome> seeds;
 };
 
+// Final accuracies of the seeds that were evaluated.
+std::vector<double> last_accuracies(const ArmOutcome& arm);
+
+// Over all seeds.
+struct GateTotals {
+  std::int64_t steps = 0, open = 0, closings = 0;
+};
+GateTotals gate_totals(const ArmOutcome& arm);
+
 struct MeanOverSeeds {
   double mean = 0;
   std::optional<Interval> interval;  // 95 %, Student's t; nothing for a single seed

@@ -28,10 +28,7 @@ std::optional<Ends> ends_of(const ArmOutcome& arm) {
 
 std::optional<Interval> interval_of(const ArmOutcome& arm) {
   if (arm.seeds.size() == 1) return arm.seeds[0].last_over_problems;
-  std::vector<double> values;
-  for (const SeedOutcome& seed : arm.seeds) {
-    if (!seed.accuracy.empty()) values.push_back(seed.accuracy.back().average);
-  }
+  const std::vector<double> values = last_accuracies(arm);
   return values.empty() ? std::nullopt : mean_over_seeds(values).interval;
 }
 
@@ -53,12 +50,7 @@ std::string against(const ArmOutcome& arm, const ArmOutcome& baseline) {
 }
 
 std::string gate_words(const ArmOutcome& arm) {
-  std::int64_t steps = 0, open = 0, closings = 0;
-  for (const SeedOutcome& seed : arm.seeds) {
-    steps += seed.steps;
-    open += seed.steps_open;
-    closings += seed.gate_closings;
-  }
+  const auto [steps, open, closings] = gate_totals(arm);
   if (open == 0) return "";
   std::string text = fmt::format(" Its term was on in {} of {} steps", open, steps);
   if (closings > 0)
