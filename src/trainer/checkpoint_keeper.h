@@ -41,14 +41,13 @@ class CheckpointKeeper {
   void save(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best,
             const std::function<void(const std::filesystem::path& checkpoints)>& write);
 
-  // Whether a step that is saved already is the best so far. What evaluation finds is there at its
-  // steps alone.
-  void note_best(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best);
-
   // Seconds of the saves since it was asked last.
   double take_seconds();
 
  private:
+  // What evaluation finds is there at its steps alone.
+  void note_best(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best);
+
   CheckpointConfig config_;
   Recorder& recorder_;
   std::int64_t saved_step_;
