@@ -250,6 +250,16 @@ TEST_F(Eval, InsideTrainingItFillsTheStepsRow) {
   EXPECT_EQ(bytes("run/eval/step-000004/wins.jsonl"), before);
 }
 
+TEST_F(Eval, InsideTrainingItsPeakIsSaved) {
+  const std::string settings = "checkpoint.every=0 checkpoint.keep_best=val-core/wins/acc/mean@4";
+  ASSERT_EQ(train("run", settings).status, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints/step-000002"));  // the best until then
+  const Json state = Json::parse(bytes("run/checkpoints/step-000004/state.json"));
+  const std::vector<Json> rows = metrics("run");
+  const auto found = [&](std::size_t step) { return rows[step]["val-core/wins/acc/mean@4"]; };
+  EXPECT_EQ(state["best"]["step"], found(4) > found(2) ? 4 : 2);
+}
+
 TEST_F(Eval, InsideTrainingItChangesNothing) {
   ASSERT_EQ(train("with", "checkpoint.every=2").status, 0);
   ASSERT_EQ(train("without", "checkpoint.every=2 eval.benches=[]").status, 0);

@@ -250,13 +250,6 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
     warn(fmt::format("checkpoint.keep_best: nothing is evaluated, so there is no '{}'",
                      saved.keep_best));
   }
-  if (saved.keep_best.starts_with("val-") && saved.every > 0 &&
-      config.eval.every % saved.every != 0) {
-    warn(
-        fmt::format("eval.every = {} is no multiple of checkpoint.every = {}: checkpoint.keep_best "
-                    "sees the steps alone that are both evaluated and saved",
-                    config.eval.every, saved.every));
-  }
 }
 
 int run_training(const RunConfig& config, const RunOptions& options, Console& console,

@@ -67,7 +67,7 @@ bool Trainer::run(const std::function<bool()>& stop) {
     bar.update(state_.step, {{"reward", last_metrics_.find("critic/rewards/mean").value_or(NAN)},
                              {"tokens", last_metrics_.find("response_length/mean").value_or(NAN)},
                              {"lambda", last_metrics_.find("antisd/lambda").value_or(0)}});
-    if (keeper_.due(state_.step)) save();
+    if (keeper_.due(state_.step) || keeper_.is_peak(last_metrics_, state_.best)) save();
   }
   if (!keeper_.saved(state_.step)) save();
   bar.finish();
@@ -321,9 +321,8 @@ void Trainer::evaluate_start() {
   if (!found) return;
   parts_.recorder.amend(state_.step, *found);
   if (state_.step == 0) return;
-  // Its checkpoint has to know that it may be the best.
   last_metrics_ = *found;
-  if (!config_.checkpoint.keep_best.empty()) save();
+  if (keeper_.is_peak(*found, state_.best)) save();  // its checkpoint has to know
 }
 
 void Trainer::save() {
