@@ -54,7 +54,7 @@ struct Difference {
 };
 Difference paired_difference(std::span<const ProblemCount> a, std::span<const ProblemCount> b);
 
-// Student's 97.5 % quantile; degrees >= 1, also infinite.
+// Student's 97.5 % quantile, to 1e-7; degrees >= 1, also broken or infinite.
 double student_quantile(double degrees);
 
 }  // namespace antisd
