@@ -74,7 +74,9 @@ class Exceedance {
 // hardly miss it, so the lower end may use up most of the 5 %; likewise near 1.
 Interval beta_binomial_interval(std::span<const ProblemCount> problems, double mean) {
   constexpr int kAngles = 80, kCorrelations = 12;
-  constexpr double kNearTail = 0.04, kFarTail = 0.015;  // by simulation
+  // By simulation; the far end's is the usual one where kFewProblems are right.
+  const double few = std::min(mean, 1 - mean) * static_cast<double>(problems.size()) / kFewProblems;
+  const double near_tail = 0.04, far_tail = 0.015 + 0.01 * few * few;
   std::int64_t most = 0;
   for (const ProblemCount& problem : problems)
     most = std::max(most, problem.graded);
@@ -115,8 +117,8 @@ Interval beta_binomial_interval(std::span<const ProblemCount> problems, double m
     return std::pow(std::sin(angle_at(static_cast<double>(next - 1 - below.begin()) + part)), 2);
   };
   const bool near_zero = mean < 0.5;
-  const double low = quantile(near_zero ? kNearTail : kFarTail);
-  const double high = quantile(1 - (near_zero ? kFarTail : kNearTail));
+  const double low = quantile(near_zero ? near_tail : far_tail);
+  const double high = quantile(1 - (near_zero ? far_tail : near_tail));
   return {mean <= 0 ? 0 : std::min(low, mean), mean >= 1 ? 1 : std::max(high, mean)};
 }
 
