@@ -195,6 +195,7 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
   JobQueue queue(std::move(specs), settings.limits);
   std::vector<RunFigures> figures(planned.size());
   std::vector<JobState> shown(planned.size(), JobState::kWaiting);
+  std::vector<std::size_t> evaluated(planned.size());  // evaluations that plain lines have told
   SweepEnd end;
   for (bool more = true; more;) {
     more = queue.advance();
@@ -208,14 +209,16 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
       const Job& job = queue.jobs()[i];
       if (readers[i].refresh(kReadBytes).first_step >= 0)
         figures[i] = figures_of(readers[i].table());
+      const bool is_news = job.state != shown[i] || figures[i].accuracy.size() > evaluated[i];
+      evaluated[i] = figures[i].accuracy.size();
+      if (!table.is_live() && is_news && job.state != JobState::kFailed)
+        console.info(line_of(job, *planned[i], figures[i], widest_name(planned)));
       if (job.state == shown[i]) continue;
       shown[i] = job.state;
       if (job.state == JobState::kFailed) {
         end.failed.push_back({job.spec.name, failure_message(job)});
         table.clear();
         console.warn(fmt::format("{}: {}", job.spec.name, end.failed.back().message));
-      } else if (!table.is_live()) {
-        console.info(line_of(job, *planned[i], figures[i], widest_name(planned)));
       }
     }
     table.draw(lines_of(queue.jobs(), planned, figures, table.columns() >= kColumnsForBars));
