@@ -134,6 +134,21 @@ double power_of_cosine_integral(double angle, double power) {
   return sum * angle / (3 * kPieces);
 }
 
+// Wilson's interval with the effective number of problems that their spread gives, and Student's
+// quantile with as many degrees as the spread had to be estimated with.
+Interval interval_by_spread(std::span<const double> values) {
+  if (values.empty()) return {};
+  if (values.size() == 1) return {0, 1};
+  const auto [mean, variance] = spread_of(values);
+  const double count = static_cast<double>(values.size());
+  // All alike says nothing about the spread; the fewest that it may be worth are the problems.
+  if (variance == 0 || mean <= 0 || mean >= 1) return wilson(mean, count, kNormalQuantile);
+  // The spread as a share of the largest there can be with this mean (all values 0 or 1). There the
+  // mean determines it; the less of it there is, the more of it had to be estimated.
+  const double share = std::min(1.0, variance * (count - 1) / (mean * (1 - mean)));
+  return wilson(mean, mean * (1 - mean) / variance, student_quantile((count - 1) / (1 - share)));
+}
+
 }  // namespace
 
 double student_quantile(double degrees) {
@@ -156,19 +171,6 @@ double student_quantile(double degrees) {
   return t;
 }
 
-Interval mean_interval(std::span<const double> values) {
-  if (values.empty()) return {};
-  if (values.size() == 1) return {0, 1};
-  const auto [mean, variance] = spread_of(values);
-  const double count = static_cast<double>(values.size());
-  // All alike says nothing about the spread; the fewest that it may be worth are the problems.
-  if (variance == 0 || mean <= 0 || mean >= 1) return wilson(mean, count, kNormalQuantile);
-  // The spread as a share of the largest there can be with this mean (all values 0 or 1). There the
-  // mean determines it; the less of it there is, the more of it had to be estimated.
-  const double share = std::min(1.0, variance * (count - 1) / (mean * (1 - mean)));
-  return wilson(mean, mean * (1 - mean) / variance, student_quantile((count - 1) / (1 - share)));
-}
-
 Interval accuracy_interval(std::span<const ProblemCount> problems) {
   std::vector<double> values;
   std::vector<ProblemCount> counts;
@@ -179,12 +181,33 @@ Interval accuracy_interval(std::span<const ProblemCount> problems) {
     values.push_back(problem.accuracy());
     sum += values.back();
   }
-  const Interval interval = mean_interval(values);
+  const Interval interval = interval_by_spread(values);
   const double count = static_cast<double>(values.size());
   if (values.size() < 2 || std::min(sum, count - sum) >= kFewProblems) return interval;
   const Interval model = beta_binomial_interval(counts, sum / count);
   if (sum < count / 2) return {model.low, std::max(interval.high, model.high)};
   return {std::min(interval.low, model.low), model.high};
+}
+
+Interval mean_interval(std::span<const double> values) {
+  // Coins are problems of one sample each.
+  const double count = static_cast<double>(values.size());
+  double sum = 0;
+  bool coins = true;
+  std::vector<ProblemCount> counts;
+  for (const double value : values) {
+    sum += value;
+    coins = coins && (value == 0 || value == 1);
+    counts.push_back({value == 1 ? 1 : 0, 1});
+  }
+  if (coins) return accuracy_interval(counts);
+  const Interval interval = interval_by_spread(values);
+  if (values.size() < 2 || std::min(sum, count - sum) >= kFewProblems) return interval;
+  // So few problems decide that their spread may have missed the ones that matter: the end away
+  // from 0 (or 1) is at least that of coins, which spread most.
+  const Interval widest = wilson(sum / count, count, kNormalQuantile);
+  if (sum < count / 2) return {interval.low, std::max(interval.high, widest.high)};
+  return {std::min(interval.low, widest.low), interval.high};
 }
 
 Interval average_interval(std::span<const Estimate> estimates) {

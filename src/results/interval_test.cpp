@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "algo/evaluation.h"
+
 namespace antisd {
 namespace {
 
@@ -157,6 +159,37 @@ TEST(AverageInterval, CoversNinetyFivePercent) {
   }
   fmt::print("average of five: {:.4f}\n", static_cast<double>(covered) / kBenchmarks);
   EXPECT_NEAR(static_cast<double>(covered) / kBenchmarks, 0.95, 0.015);
+}
+
+// pass@k of problems whose accuracies have a beta distribution: E (1 - p)^k is a product.
+TEST(MeanInterval, OfPassAtKCoversNinetyFivePercent) {
+  std::mt19937_64 random(24);
+  constexpr int kSamples = 32;
+  for (const double spread : {0.3, 1.0, 3.0}) {
+    for (const double mean : {0.02, 0.3, 0.9}) {
+      for (const int k : {4, 16}) {
+        const Difficulty difficulty = {"", spread};
+        double none = 1;
+        for (int i = 0; i < k; ++i)
+          none *= ((1 - mean) * spread + i) / (spread + i);
+        int covered = 0;
+        for (int i = 0; i < kBenchmarks; ++i) {
+          std::vector<double> values;
+          for (int p = 0; p < kProblems; ++p) {
+            const double accuracy = draw_accuracy(difficulty, mean, random);
+            values.push_back(
+                pass_at_k(kSamples, draw_problem(accuracy, kSamples, random).right, k));
+          }
+          const Interval interval = mean_interval(values);
+          covered += interval.low <= 1 - none && 1 - none <= interval.high;
+        }
+        const double share = static_cast<double>(covered) / kBenchmarks;
+        fmt::print("pass@{:<2} {:.3f} of 32, beta {}: {:.4f}\n", k, 1 - none, spread, share);
+        EXPECT_GE(share, 0.935) << k << " " << spread << " " << mean;
+        EXPECT_LE(share, 0.985) << k << " " << spread << " " << mean;
+      }
+    }
+  }
 }
 
 TEST(MeanInterval, IsWilsonsWhereASampleIsAProblem) {
