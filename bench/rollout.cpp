@@ -14,6 +14,7 @@
 
 #include "bench/clock.h"
 #include "bench/kernel_profile.h"
+#include "bench/peer.h"
 #include "bench/random_model.h"
 #include "bench/shapes.h"
 #include "core/rng.h"
@@ -25,7 +26,7 @@ namespace antisd::bench {
 namespace {
 
 struct RolloutBenchOptions {
-  std::string shape = "tiny", device = "cpu", dtype = "auto";
+  std::string shape = "tiny", device = "cpu", dtype = "auto", peer;
   int sequences = 256, slots = 0, group = 1, prompt = 64, tokens = 128, threads = 0, repeats = 2;
   double temperature = 1, sharpen = 1;
   bool long_tail = false, json = false, profile = false, check = false;
@@ -118,6 +119,9 @@ int run_rollout(const std::vector<std::string>& arguments) {
                  "multiply the logits, e.g. until the mean entropy is below 1 nat")
       ->capture_default_str();
   app.add_flag("--profile", options.profile, "list the kernels that take most of the time");
+  app.add_option(
+      "--peer", options.peer,
+      "a Python with transformers: its generate and a bare PyTorch loop do the same work");
   app.add_flag("--json", options.json, "one line of JSON");
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
@@ -253,6 +257,15 @@ int run_rollout(const std::vector<std::string>& arguments) {
                    : fmt::format("DIFFERENT ids, in {} sequences", fmt::join(differing, ", ")));
   fmt::print("  slots {:.1f} % full, {} preemptions, {} of {} pages used at most\n",
              100 * best.slot_occupancy, best.preemptions, best.peak_kv_pages, best.kv_pages);
+  if (!options.peer.empty()) {
+    std::fflush(stdout);
+    print_peers(options.peer, "tools/bench_rollout_peer.py",
+                {"--shape", options.shape, "--device", options.device, "--sequences",
+                 std::to_string(options.sequences), "--prompt", std::to_string(options.prompt),
+                 "--new", std::to_string(options.tokens), "--threads",
+                 std::to_string(options.threads), "--repeats", std::to_string(options.repeats)},
+                best.tokens_per_second());
+  }
   return 0;
 }
 
