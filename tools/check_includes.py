@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Holds every #include between the directories of src/ to the order of src/CMakeLists.txt.
+"""Holds every #include between the directories of src/ to the order of src/CMakeLists.txt, and the documents to it.
 
 A layer may include itself and the layers that its antisd_layer(... USES ...) line names. Nothing below the
 tensor line may include torch, and nothing at all may include <torch/torch.h>, which takes 20 s to compile.
+docs/architecture.md lists the same layers from the top down, and the map of README.md has every directory of src/.
 """
 import pathlib
 import re
 import sys
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent / "src"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src"
 TORCH = re.compile(r"^(ATen|c10|torch|caffe2)/")
 
 
@@ -19,7 +21,7 @@ def read_layers():
     layers = {}
     for match in re.finditer(r"antisd_layer\((\w+)([^)]*)\)", text):
         name, rest = match.groups()
-        uses = re.search(r"USES ([^\n]*?)(?: LINKS|$)", rest)
+        uses = re.search(r"USES (.*?)(?: LINKS|$)", rest, re.DOTALL)
         named = [word for word in (uses.group(1).split() if uses else []) if not word.startswith("$")]
         if "${tensor_layers}" in rest:
             named += re.search(r"set\(tensor_layers ([^)]+)\)", text).group(1).split()
@@ -30,14 +32,27 @@ def read_layers():
     return layers
 
 
+def check_documents(layers):
+    problems = []
+    listed = re.search(r"```\n(cli .*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL).group(1)
+    names = [line.split()[0] for line in listed.splitlines() if not line.startswith("---")]
+    if names != list(reversed(layers)):
+        problems.append(f"docs/architecture.md: the layers, top down, are {', '.join(reversed(layers))}")
+    readme = (ROOT / "README.md").read_text()
+    for folder in sorted(path.name for path in SOURCE.iterdir() if path.is_dir()):
+        if f"`src/{folder}`" not in readme:
+            problems.append(f"README.md: the map lacks src/{folder}")
+    return problems
+
+
 def main():
     layers = read_layers()
-    problems = []
+    problems = check_documents(layers)
     for path in sorted(SOURCE.rglob("*")):
         if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
             continue
         layer = path.relative_to(SOURCE).parts[0]
-        where = path.relative_to(SOURCE.parent)
+        where = path.relative_to(ROOT)
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
             if not match:

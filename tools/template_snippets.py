@@ -102,7 +102,7 @@ _EXPRESSIONS = r"""
 {{ "a" is defined and "b" }}|{{ (1, "a", none, true, 1.5, [2], {"k": (3,)}) }}|{{ [missing] }}|{{ {"a": missing} }}
 {{ loop is defined }}|{{ "%.3g"|format(1234.5) }}|{{ "%e" % 12345.678 }}|{{ "%c" % "x" }}|{{ "%+d % d" % (5, 5) }}|{{ "%o %X" % (8, 255) }}|{{ "%10s|" % "ab" }}|{{ "%.2s" % "abc" }}
 {{ messages is sequence and messages is iterable and messages is not string and messages is not mapping }}
-{{ "ǆ".title() }}|{{ "ﬀ".isalpha() }}|{{ "αΒγ".swapcase() }}|{{ "İ".lower()|length > 0 }}|{{ "x₂".isalnum() }}|{{ "٣".isdecimal() }}|{{ "Ⅷ".isnumeric() }}
+{{ "ǆ".title() }}|{{ "ﬀ".isalpha() }}|{{ "αΒγ".swapcase() }}|{{ "İ".lower()|length }}|{{ "x₂".isalnum() }}|{{ "٣".isdecimal() }}|{{ "Ⅷ".isnumeric() }}
 {{ list|map("string")|map("length")|sum }}|{{ [[1, 2], [3]]|map("sum")|list }}|{{ [[2, 1]]|map("sort")|list }}|{{ people|map(attribute="tag")|unique|sort|join }}|{{ record|map("upper")|list }}|{{ "ab"|map("upper")|list }}
 """
 

@@ -1,5 +1,4 @@
 // Saves that fail or are killed: whatever happens, the last checkpoint that was finished is whole.
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>

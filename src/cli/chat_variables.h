@@ -1,3 +1,4 @@
+// What a chat template may read of a row.
 #pragma once
 
 #include "io/json.h"

@@ -2,7 +2,6 @@
 #ifdef ANTISD_TORCH
 
 #include <atomic>
-#include <iostream>
 #include <memory>
 
 #include <fmt/format.h>

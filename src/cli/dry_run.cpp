@@ -3,7 +3,6 @@
 #ifdef ANTISD_TORCH
 
 #include <algorithm>
-#include <cmath>
 #include <ostream>
 
 #include <fmt/format.h>

@@ -77,7 +77,9 @@ Arguments sort_arguments(const std::vector<std::string>& arguments) {
       sorted.settings.push_back(argument);
     } else if (argument.ends_with(".toml")) {
       if (!sorted.config.empty())
-        throw InputError("only one configuration can be given", {.where = argument});
+        throw InputError(
+            "only one configuration can be given",
+            {.where = argument, .remedy = "let one extend the other, or use key=value"});
       sorted.config = argument;
     } else if (fs::is_directory(argument)) {
       add_rollouts(argument, sorted.inputs);

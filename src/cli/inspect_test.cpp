@@ -2,11 +2,8 @@
 #ifdef ANTISD_TORCH
 
 #include <cmath>
-#include <cstdlib>
 
-#include <gmock/gmock.h>
-#include <sys/wait.h>
-
+#include "cli/command_testing.h"
 #include "trainer/testing.h"
 
 namespace antisd {
@@ -17,13 +14,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using testing::Outcome;
 
-struct Outcome {
-  int status = -1;
-  std::string out, err;
-};
-
-class Inspect : public ::testing::Test {
+class Inspect : public testing::CommandTest {
  protected:
   Inspect() {
     testing::make_small_model(folder_ / "model");
@@ -31,17 +24,9 @@ class Inspect : public ::testing::Test {
     RunConfig config;
     for (const std::string& setting : testing::small_settings(folder_.path()))
       config.options().assign(setting);
-    write_file_atomically(folder_ / "run.toml", config.options().to_toml(false));
+    write("run.toml", config.options().to_toml(false));
   }
 
-  Outcome run(const std::string& arguments, const std::string& input = "") const {
-    write_file_atomically(folder_ / "in", input);
-    const std::string command = fmt::format("cd '{}' && '{}/antisd' {} <in >out 2>err",
-                                            folder_.path().string(), ANTISD_BINARY_DIR, arguments);
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "out"),
-            read_file(folder_ / "err")};
-  }
   Outcome inspect(const std::string& more, const std::string& input = "") const {
     return run("inspect model run.toml --threads 1 --device cpu " + more, input);
   }
@@ -65,7 +50,6 @@ class Inspect : public ::testing::Test {
     return Json::parse(outcome.out)["logp"].get<std::vector<double>>();
   }
 
-  testing::TemporaryFolder folder_;
   const std::string row_ = R"({"id":"a","problem":"Numbers 1 2 target 3","answer":"win",
       "solution":"win 1 2","response":"1 win lose 5[EOS]","reward":1})";
   std::string one_line(std::string text) const {
@@ -184,7 +168,7 @@ TEST_F(Inspect, TextForTerminals) {
   const Outcome words = run("inspect --print-words");
   EXPECT_EQ(words.status, 0);
   EXPECT_THAT(words.out, HasSubstr("deliberation:"));
-  write_file_atomically(folder_ / "words.txt", "luck: WIN lose\n");
+  write("words.txt", "luck: WIN lose\n");
   const Json mine = report("- --words words.txt", one_line(row_));
   EXPECT_EQ(mine["kinds"].dump(), R"(["luck","other"])");
   EXPECT_EQ(mine["responses"][0]["kind"].dump(), "[1,0,0,1,1]");

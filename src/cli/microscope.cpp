@@ -60,7 +60,8 @@ LookRequest Microscope::read(Json row, const std::string& where, const std::stri
   if (row.contains("reward") && !row["reward"].is_null()) {
     const Json& reward = row["reward"];
     if (!reward.is_number() || reward.get<double>() < 0 || reward.get<double>() > 1)
-      throw InputError("'reward' is no number from 0 to 1", {.where = where});
+      throw InputError("'reward' is no number from 0 to 1",
+                       {.where = where, .remedy = "leave it out to have the response graded"});
     request.reward = reward.get<double>();
   }
   request.problem =

@@ -2,14 +2,8 @@
 // mistakes.
 #ifdef ANTISD_TORCH
 
-#include <cstdlib>
-
-#include <gmock/gmock.h>
-#include <sys/wait.h>
-
-#include "core/testing.h"
+#include "cli/command_testing.h"
 #include "data/countdown.h"
-#include "io/atomic_file.h"
 #include "io/jsonl.h"
 #include "reward/countdown_grader.h"
 
@@ -19,27 +13,13 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::Outcome;
 
-struct Outcome {
-  int status = -1;
-  std::string out, err;
-};
-
-class Pretrain : public ::testing::Test {
+class Pretrain : public testing::CommandTest {
  protected:
-  Outcome antisd(const std::string& arguments) const {
-    const std::string command =
-        fmt::format("'{}/antisd' {} >'{}' 2>'{}'", ANTISD_BINARY_DIR, arguments,
-                    (folder_ / "out").string(), (folder_ / "err").string());
-    const int status = std::system(command.c_str());
-    return {WEXITSTATUS(status), read_file(folder_ / "out"), read_file(folder_ / "err")};
-  }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  Outcome pretrain(const std::string& run, const std::string& more) const {
-    return antisd(
-        fmt::format("pretrain record.dir='{}' --threads 1 --device cpu {}", path(run), more));
+  Outcome pretrain(const std::string& run_folder, const std::string& more) const {
+    return run(
+        fmt::format("pretrain record.dir='{}' --threads 1 --device cpu {}", run_folder, more));
   }
 
   std::vector<Json> metrics(const std::string& run) const {
@@ -57,8 +37,6 @@ class Pretrain : public ::testing::Test {
       "pretrain.new_model.intermediate=64 pretrain.new_model.positions=256 "
       "pretrain.documents_per_step=16 pretrain.sequence_tokens=256 pretrain.eval_documents=8 "
       "pretrain.samples=4 optim.lr=0.01 optim.schedule=cosine optim.warmup_steps=2 ";
-
-  testing::TemporaryFolder folder_;
 };
 
 TEST_F(Pretrain, LearnsTheTaskAndGoesOnByteForByte) {
@@ -93,24 +71,24 @@ TEST_F(Pretrain, LearnsTheTaskAndGoesOnByteForByte) {
   // The directory is one that the other commands read.
   const std::string model = path("run/checkpoints/step-000012/model");
   const Outcome rendered =
-      antisd(fmt::format("generate '{}' --prompt 'Numbers 4 11 3 target 29 |' --max-tokens 5 "
-                         "--device cpu --threads 1",
-                         model));
+      run(fmt::format("generate '{}' --prompt 'Numbers 4 11 3 target 29 |' --max-tokens 5 "
+                      "--device cpu --threads 1",
+                      model));
   EXPECT_EQ(rendered.status, 0) << rendered.err;
   for (const char* file : {"config.json", "generation_config.json", "tokenizer.json",
                            "tokenizer_config.json", "chat_template.jinja"})
     EXPECT_TRUE(fs::exists(fs::path(model) / file)) << file;
 
   // Given weights, and text and chats of the task's words: supervised fine-tuning.
-  write_file_atomically(folder_ / "a.txt", "Let 4 + 11 = 15 no Wait");
+  write("a.txt", "Let 4 + 11 = 15 no Wait");
   const Outcome text = pretrain(
       "text", fmt::format("model.path='{}' pretrain.source='{}' pretrain.documents_per_step=2 "
                           "pretrain.sequence_tokens=4 train.steps=2 pretrain.held_out='{}'",
                           model, path("a.txt"), path("a.txt")));
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_THAT(text.err, HasSubstr("1 documents of text in 2 pieces"));
-  write_file_atomically(
-      folder_ / "chat.jsonl",
+  write(
+      "chat.jsonl",
       R"({"messages":[{"role":"user","content":"Solve |"},{"role":"assistant","content":"So boxed 29"}]})"
       "\n");
   const Outcome chat = pretrain(
@@ -122,11 +100,10 @@ TEST_F(Pretrain, LearnsTheTaskAndGoesOnByteForByte) {
   EXPECT_EQ(metrics("chat").front()["perf/total_num_tokens"], 12);
   EXPECT_EQ(metrics("chat").front()["perf/loss_tokens"], 8);
   // The loss is the mean that `score` finds, before any update.
-  write_file_atomically(folder_ / "score.jsonl",
-                        R"({"prompt":"Solve |","response":"So boxed 29 [EOS]"})"
-                        "\n");
+  write("score.jsonl", R"({"prompt":"Solve |","response":"So boxed 29 [EOS]"})"
+                       "\n");
   const Outcome scored =
-      antisd(fmt::format("score '{}' '{}' --device cpu --threads 1", model, path("score.jsonl")));
+      run(fmt::format("score '{}' '{}' --device cpu --threads 1", model, path("score.jsonl")));
   ASSERT_EQ(scored.status, 0) << scored.err;
   double sum = 0;
   const Json logp = Json::parse(scored.out)["logp"];
@@ -137,11 +114,10 @@ TEST_F(Pretrain, LearnsTheTaskAndGoesOnByteForByte) {
 }
 
 TEST_F(Pretrain, MistakesAreOneMessage) {
-  write_file_atomically(folder_ / "empty.txt", " \n");
-  write_file_atomically(folder_ / "user.jsonl",
-                        R"({"messages":[{"role":"user","content":"Solve"}]})"
-                        "\n");
-  write_file_atomically(folder_ / "odd.jsonl", "{\"problem\":\"x\"}\n");
+  write("empty.txt", " \n");
+  write("user.jsonl", R"({"messages":[{"role":"user","content":"Solve"}]})"
+                      "\n");
+  write("odd.jsonl", "{\"problem\":\"x\"}\n");
   const std::string task = kSmall;
   int run = 0;
   const auto refused = [&](const std::string& settings, const char* message) {
@@ -165,11 +141,11 @@ TEST_F(Pretrain, MistakesAreOneMessage) {
   const std::string words =
       fmt::format("model.path='{}' pretrain.new_model.hidden=32 ", path("none/new_model"));
   refused(words + "pretrain.source=empty.file", "no task and no file of documents");
-  refused(words + "pretrain.source='" + path("empty.txt") + "'", "the document is empty");
-  refused(words + "pretrain.source='" + path("gone.txt") + "'", "gone.txt");
-  refused(words + "pretrain.source='" + path("user.jsonl") + "'", "user.jsonl:1");
-  refused(words + "pretrain.source='" + path("user.jsonl") + "'", "no turn of the assistant");
-  refused(words + "pretrain.source='" + path("odd.jsonl") + "'", "neither \"messages\" nor");
+  refused(words + "pretrain.source=empty.txt", "the document is empty");
+  refused(words + "pretrain.source=gone.txt", "gone.txt");
+  refused(words + "pretrain.source=user.jsonl", "user.jsonl:1");
+  refused(words + "pretrain.source=user.jsonl", "no turn of the assistant");
+  refused(words + "pretrain.source=odd.jsonl", "neither \"messages\" nor");
   refused(words + "pretrain.source=", "no documents are named");
 }
 

@@ -1,6 +1,5 @@
 // `render`: what a model's chat template makes of messages.
 #include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 #ifdef ANTISD_TORCH
 
 #include <memory>
-#include <thread>
 
 #include <fmt/format.h>
 

@@ -1,12 +1,7 @@
 // `sweep` as a user runs it: a grid, a failure in it, going on, another configuration.
 #ifdef ANTISD_TORCH
 
-#include <cstdlib>
-
-#include <gmock/gmock.h>
-#include <sys/wait.h>
-
-#include "trainer/testing.h"
+#include "cli/train_testing.h"
 
 namespace antisd {
 namespace {
@@ -14,43 +9,15 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::Outcome;
 
-class Sweep : public ::testing::Test {
+class Sweep : public testing::TrainTest {
  protected:
-  struct Outcome {
-    int status = -1;
-    std::string out, err;
-  };
-
-  Sweep() {
-    testing::make_small_model(folder_ / "model");
-    testing::make_small_problems(folder_ / "problems.jsonl");
-    write_file_atomically(folder_ / "reward.py", R"(
-import json, sys
-for line in iter(sys.stdin.readline, ""):
-    row = json.loads(line)
-    print(json.dumps({"id": row["id"], "reward": float("win" in row["response"])}), flush=True)
-)");
-    RunConfig config;
-    for (const std::string& setting : testing::small_settings(folder_.path()))
-      config.options().assign(setting);
-    for (const char* setting : {"reward.kind=command", "reward.workers=1", "train.steps=2"})
-      config.options().assign(setting);
-    config.options().assign("reward.command=python3 " + (folder_ / "reward.py").string());
-    write_file_atomically(folder_ / "run.toml", config.options().to_toml(false));
-  }
+  Sweep() : TrainTest({"train.steps=2"}) {}
 
   Outcome sweep(const std::string& arguments) const {
-    const std::string command =
-        fmt::format("'{}/antisd' sweep '{}' record.dir='{}' --device cpu {} >'{}' 2>'{}'",
-                    ANTISD_BINARY_DIR, (folder_ / "run.toml").string(), (folder_ / "runs").string(),
-                    arguments, (folder_ / "out").string(), (folder_ / "err").string());
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "out"),
-            read_file(folder_ / "err")};
+    return run("sweep run.toml record.dir=runs --device cpu " + arguments);
   }
-
-  testing::TemporaryFolder folder_;
 };
 
 TEST_F(Sweep, RunsTheGridOnceAndGoesOn) {
@@ -74,8 +41,7 @@ TEST_F(Sweep, RunsTheGridOnceAndGoesOn) {
 }
 
 TEST_F(Sweep, AFailedRunIsToldAndTheOthersFinish) {
-  const Outcome outcome = sweep("--methods grpo model.path=" + (folder_ / "model").string() + "," +
-                                (folder_ / "absent").string());
+  const Outcome outcome = sweep("--methods grpo model.path=model,absent");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.err, HasSubstr("absent"));
   EXPECT_THAT(outcome.out, HasSubstr("grpo"));

@@ -5,7 +5,6 @@
 
 #include "cli/command.h"
 #include "cli/rows.h"
-#include "core/error.h"
 #include "text/tokenizer.h"
 
 namespace antisd {

@@ -4,31 +4,23 @@
 #ifdef ANTISD_TORCH
 
 #include <csignal>
-#include <cstdlib>
 #include <thread>
 
-#include <gmock/gmock.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "cli/command_testing.h"
 #include "trainer/testing.h"
 
 namespace antisd::testing {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int status = -1;
-  std::string err;
-};
-
-class TrainTest : public ::testing::Test {
+class TrainTest : public CommandTest {
  protected:
-  TrainTest() {
+  // `settings` are added to those of small_settings() in run.toml.
+  explicit TrainTest(const std::vector<std::string>& settings = {}) {
     make_small_model(folder_ / "model");
     make_small_problems(folder_ / "problems.jsonl");
-    // A reward of one's own: right says "win"; "lose" cannot be graded.
-    write_file_atomically(folder_ / "reward.py", R"(
+    // A reward of one's own: right says "win"; what begins with "lose" cannot be graded.
+    write("reward.py", R"(
 import json, sys
 for line in iter(sys.stdin.readline, ""):
     row = json.loads(line)
@@ -36,50 +28,30 @@ for line in iter(sys.stdin.readline, ""):
     reward = None if words[:1] == ["lose"] else float("win" in words)
     print(json.dumps({"id": row["id"], "reward": reward, "reason": "said so"}), flush=True)
 )");
-    std::string toml;
     RunConfig config;
     for (const std::string& setting : small_settings(folder_.path()))
       config.options().assign(setting);
     config.options().assign("reward.kind=command");
-    config.options().assign("reward.command=python3 " + (folder_ / "reward.py").string());
+    config.options().assign("reward.command=python3 " + path("reward.py"));
     config.options().assign("reward.workers=1");
-    write_file_atomically(folder_ / "run.toml", config.options().to_toml(false));
+    for (const std::string& setting : settings)
+      config.options().assign(setting);
+    write("run.toml", config.options().to_toml(false));
   }
 
-  std::string arguments(const std::string& run, const std::string& more) const {
-    return fmt::format("train '{}' record.dir='{}' --threads 1 --device cpu {}",
-                       (folder_ / "run.toml").string(), (folder_ / run).string(), more);
-  }
-
-  Outcome train(const std::string& run, const std::string& more = "") const {
-    const std::string command = fmt::format("'{}/antisd' {} 2>'{}'", ANTISD_BINARY_DIR,
-                                            arguments(run, more), (folder_ / "err").string());
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "err")};
+  Outcome train(const std::string& run_folder, const std::string& more = "") const {
+    return run(arguments(run_folder, more));
   }
 
   // Starts in the background; returns the process.
-  pid_t start(const std::string& run, const std::string& more = "") const {
-    const std::string command = fmt::format("exec '{}/antisd' {} 2>'{}'", ANTISD_BINARY_DIR,
-                                            arguments(run, more), (folder_ / "err").string());
-    const pid_t pid = fork();
-    if (pid == 0) {
-      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      _exit(127);
-    }
-    return pid;
+  pid_t start(const std::string& run_folder, const std::string& more = "") const {
+    return launch(arguments(run_folder, more));
   }
 
-  int status_of(pid_t pid) const {
-    int status = 0;
-    waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
-  std::vector<Json> metrics(const std::string& run) const {
+  std::vector<Json> metrics(const std::string& run_folder) const {
     std::vector<Json> rows;
-    if (!fs::exists(folder_ / run / "metrics.jsonl")) return rows;
-    JsonlReader reader(folder_ / run / "metrics.jsonl");
+    if (!fs::exists(folder_ / run_folder / "metrics.jsonl")) return rows;
+    JsonlReader reader(folder_ / run_folder / "metrics.jsonl");
     for (Json row; reader.next(row);)
       rows.push_back(row);
     return rows;
@@ -113,7 +85,11 @@ for line in iter(sys.stdin.readline, ""):
            read_file(checkpoint / "optimizer.safetensors") + read_file(checkpoint / "state.json");
   }
 
-  TemporaryFolder folder_;
+ private:
+  static std::string arguments(const std::string& run_folder, const std::string& more) {
+    return fmt::format("train run.toml record.dir='{}' --threads 1 --device cpu {}", run_folder,
+                       more);
+  }
 };
 
 }  // namespace antisd::testing

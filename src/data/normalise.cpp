@@ -7,20 +7,13 @@
 #include <xxhash.h>
 
 #include "core/utf8.h"
+#include "text/unicode.h"
 
 namespace antisd {
 namespace {
 
 bool is_ascii_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-bool is_space(char32_t c) {
-  if (c < 0x80) return is_ascii_space(static_cast<char>(c));
-  if (c == 0x85) return true;
-  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
-         category == UTF8PROC_CATEGORY_ZP;
 }
 
 char fold_ascii(char c) {
@@ -91,7 +84,7 @@ std::string normalised_text(std::string_view text) {
       continue;
     }
     const char32_t point = next_code_point(text, i);
-    if (is_space(point)) {
+    if (is_white_space(point)) {
       blank_due = !result.empty();
       continue;
     }

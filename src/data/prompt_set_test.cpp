@@ -1,7 +1,5 @@
 #include "data/prompt_set.h"
 
-#include <fstream>
-
 #include <gmock/gmock.h>
 
 #include "core/error.h"

@@ -1,4 +1,3 @@
-#include <array>
 
 #include "core/error.h"
 #include "data/problem.h"

@@ -3,7 +3,7 @@
 //
 //   std::unique_ptr<Communicator> processes = alone();
 //   const double tokens = sum(*processes, local_tokens);            // of the global batch
-//   const double median = median_of(processes->gather(entropies));  // of all values, not of
+//   const double median = median(processes->gather(entropies));  // of all values, not of
 //   medians
 //
 // Every process makes the same calls in the same order. Sums run in the order of the ranks, so that

@@ -1,6 +1,5 @@
 #include "eval/grading_queue.h"
 
-#include <atomic>
 #include <thread>
 
 #include <gmock/gmock.h>

@@ -14,6 +14,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "io/system_error.h"
+#include "io/unique_fd.h"
 
 namespace antisd {
 namespace {
@@ -99,7 +100,6 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   target_ = std::exchange(other.target_, {});
   temporary_ = std::exchange(other.temporary_, {});
   descriptor_ = std::exchange(other.descriptor_, -1);
-  bytes_written_ = std::exchange(other.bytes_written_, 0);
   return *this;
 }
 
@@ -118,7 +118,6 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) throw_cannot_write(path_, written < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
-    bytes_written_ += written;
   }
 }
 
@@ -149,21 +148,16 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 }
 
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw_cannot_read(path, errno);
-  struct Closer {
-    int descriptor;
-    ~Closer() { ::close(descriptor); }
-  } closer{descriptor};
-
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) throw_cannot_read(path, errno);
   std::string text;
   struct stat status {};
-  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= max_bytes) {
+  if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= max_bytes) {
     text.reserve(static_cast<std::size_t>(status.st_size));
   }
   std::vector<char> chunk(1 << 16);
   while (true) {
-    const ssize_t count = ::read(descriptor, chunk.data(), chunk.size());
+    const ssize_t count = ::read(file.get(), chunk.data(), chunk.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw_cannot_read(path, errno);
     if (count == 0) return text;

@@ -32,7 +32,6 @@ class AtomicFile {
   void commit();
 
   const std::filesystem::path& path() const { return path_; }
-  std::int64_t bytes_written() const { return bytes_written_; }
   // For writers that need a descriptor; it stays this object's and lives until commit().
   int descriptor() const { return descriptor_; }
 
@@ -43,7 +42,6 @@ class AtomicFile {
   std::filesystem::path target_;     // the same with symbolic links followed
   std::filesystem::path temporary_;  // empty where the target is written directly
   int descriptor_ = -1;
-  std::int64_t bytes_written_ = 0;
 };
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "io/system_error.h"
+#include "io/unique_fd.h"
 
 namespace antisd {
 
@@ -42,16 +43,12 @@ std::string checksum_of(std::string_view bytes) {
 }
 
 std::string checksum_of_file(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw_cannot_read(path, errno);
-  struct Closer {
-    int descriptor;
-    ~Closer() { ::close(descriptor); }
-  } closer{descriptor};
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) throw_cannot_read(path, errno);
   Checksum sum;
   std::vector<std::byte> chunk(1 << 20);
   while (true) {
-    const ssize_t count = ::read(descriptor, chunk.data(), chunk.size());
+    const ssize_t count = ::read(file.get(), chunk.data(), chunk.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw_cannot_read(path, errno);
     if (count == 0) return sum.hex();

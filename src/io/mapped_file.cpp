@@ -10,19 +10,16 @@
 
 #include "core/error.h"
 #include "io/system_error.h"
+#include "io/unique_fd.h"
 
 namespace antisd {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   // Without O_NONBLOCK a pipe would wait for someone to write.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) throw_cannot_read(path, errno);
-  struct Closer {
-    int descriptor;
-    ~Closer() { ::close(descriptor); }
-  } closer{descriptor};
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) throw_cannot_read(path, errno);
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0) throw_cannot_read(path, errno);
+  if (::fstat(file.get(), &status) != 0) throw_cannot_read(path, errno);
   if (S_ISDIR(status.st_mode)) throw_cannot_read(path, EISDIR);
   if (!S_ISREG(status.st_mode)) {
     throw InputError("a pipe or device, where a file is needed",
@@ -30,7 +27,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   }
   if (status.st_size == 0) return;
   const auto size = static_cast<std::size_t>(status.st_size);
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (address == MAP_FAILED) throw_cannot_read(path, errno);
   bytes_ = {static_cast<const std::byte*>(address), size};
 }

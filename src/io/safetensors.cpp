@@ -1,13 +1,10 @@
 #include "io/safetensors.h"
 
-#include <cerrno>
-
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
-#include "io/system_error.h"
 
 namespace antisd {
 namespace {

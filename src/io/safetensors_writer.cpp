@@ -1,7 +1,6 @@
 #include "io/safetensors_writer.h"
 
 #include <algorithm>
-#include <tuple>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -63,12 +62,6 @@ bool is_shard_name(const std::string& name) {  // model-00001-of-00002.safetenso
 }
 
 }  // namespace
-
-void sort_for_alignment(std::vector<TensorSpec>& specs) {
-  std::ranges::sort(specs, [](const TensorSpec& a, const TensorSpec& b) {
-    return std::tie(b.type, a.name) < std::tie(a.type, b.name);
-  });
-}
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      const std::vector<TensorSpec>& specs,

@@ -26,10 +26,6 @@ using SafetensorsMetadata = std::map<std::string, std::string>;
 // transformers refuses files whose metadata do not name the framework.
 inline const SafetensorsMetadata kPlainMetadata = {{"format", "pt"}};
 
-// Into the reference implementation's order: by type, widest first, then by name. Every tensor is
-// then aligned to its elements. Where all types are equally wide, any order is aligned.
-void sort_for_alignment(std::vector<TensorSpec>& specs);
-
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::filesystem::path& path, const std::vector<TensorSpec>& specs,

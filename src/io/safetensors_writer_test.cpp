@@ -1,11 +1,13 @@
 #include "io/safetensors_writer.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "core/check.h"
 #include "core/testing.h"
-#include "io/json.h"
 #include "io/safetensors.h"
 
 namespace antisd {
@@ -27,8 +29,10 @@ TEST(SafetensorsWriter, WritesTheBytesThatTheReferenceWrites) {
     const auto path = fixture(fmt::format("io/{}.safetensors", name));
     const SafetensorsFile file(path);
     std::vector<TensorSpec> specs(file.tensors().begin(), file.tensors().end());
-    std::ranges::reverse(specs);
-    sort_for_alignment(specs);
+    // The reference's order: by type, widest first, then by name.
+    std::ranges::sort(specs, [](const TensorSpec& a, const TensorSpec& b) {
+      return std::tie(b.type, a.name) < std::tie(a.type, b.name);
+    });
     SafetensorsWriter writer(folder / "copy", specs, file.metadata());
     for (const TensorSpec& spec : specs)
       writer.write(spec.name, file.find(spec.name)->data);

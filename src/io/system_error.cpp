@@ -53,6 +53,10 @@ std::string system_remedy(int error) {
     case EMFILE:
     case ENFILE:
       return "raise the limit of open files (ulimit -n)";
+    case EAGAIN:
+      return "raise the limit of processes (ulimit -u) or run fewer at a time";
+    case ENOMEM:
+      return "free some memory or run less at a time";
     default:
       return "";
   }
@@ -66,6 +70,10 @@ void throw_cannot_read(const std::filesystem::path& path, int error) {
 void throw_cannot_write(const std::filesystem::path& path, int error) {
   throw RunError("cannot be written: " + system_problem(error),
                  {.where = path.string(), .remedy = system_remedy(error)});
+}
+
+void throw_failed(const std::string& what, int error) {
+  throw RunError(what + ": " + system_problem(error), {.remedy = system_remedy(error)});
 }
 
 }  // namespace antisd

@@ -12,5 +12,7 @@ std::string system_remedy(int error);   // "free some space or choose another fo
 // InputError for a file that is to be read, RunError for one that is to be written.
 [[noreturn]] void throw_cannot_read(const std::filesystem::path& path, int error);
 [[noreturn]] void throw_cannot_write(const std::filesystem::path& path, int error);
+// RunError of anything else: "what: the system's reason".
+[[noreturn]] void throw_failed(const std::string& what, int error);
 
 }  // namespace antisd

@@ -10,24 +10,20 @@
 
 namespace antisd {
 
-AppendFile::AppendFile(const std::filesystem::path& path) : path_(path) {
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw_cannot_write(path, errno);
+AppendFile::AppendFile(const std::filesystem::path& path)
+    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+  if (!file_) throw_cannot_write(path, errno);
   struct stat status {};
-  if (::fstat(descriptor_, &status) == 0) size_ = status.st_size;
-}
-
-AppendFile::~AppendFile() {
-  ::close(descriptor_);
+  if (::fstat(file_.get(), &status) == 0) size_ = status.st_size;
 }
 
 void AppendFile::append(std::string_view record) {
   for (std::size_t done = 0; done < record.size();) {
-    const ssize_t written = ::write(descriptor_, record.data() + done, record.size() - done);
+    const ssize_t written = ::write(file_.get(), record.data() + done, record.size() - done);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       const int error = written < 0 ? errno : ENOSPC;
-      if (done > 0 && ::ftruncate(descriptor_, size_) != 0) {
+      if (done > 0 && ::ftruncate(file_.get(), size_) != 0) {
         // What is torn stays until the file is opened to resume.
       }
       throw_cannot_write(path_, error);

@@ -6,15 +6,14 @@
 #include <filesystem>
 #include <string_view>
 
+#include "io/unique_fd.h"
+
 namespace antisd {
 
 class AppendFile {
  public:
   // Opens or makes the file. RunError where that fails.
   explicit AppendFile(const std::filesystem::path& path);
-  ~AppendFile();
-  AppendFile(const AppendFile&) = delete;
-  AppendFile& operator=(const AppendFile&) = delete;
 
   // In the system's hands when this returns: a kill of the program loses none of it. RunError.
   void append(std::string_view record);
@@ -23,7 +22,7 @@ class AppendFile {
 
  private:
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  UniqueFd file_;
   std::int64_t size_ = 0;  // of the whole records
 };
 

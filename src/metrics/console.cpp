@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -32,14 +31,6 @@ void write_all(int descriptor, std::string_view text) noexcept {
     if (written <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-}
-
-std::string utc_time() {
-  const std::time_t now = std::time(nullptr);
-  struct tm parts {};
-  ::gmtime_r(&now, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 // Lines may quote what a model wrote; it must not steer the terminal.
@@ -78,35 +69,19 @@ Console::~Console() {
 }
 
 void Console::info(std::string_view text) {
-  print(text, !options_.quiet);
+  if (!options_.quiet) print(text);
 }
 
 void Console::warn(std::string_view text) {
-  print("warning: " + std::string(text), true);
+  print("warning: " + std::string(text));
 }
 
-void Console::log_to(const std::filesystem::path& path) {
-  auto file = std::make_unique<AppendFile>(path);
+void Console::print(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  log_ = std::move(file);
-}
-
-void Console::print(std::string_view text, bool show) {
-  const std::lock_guard lock(mutex_);
-  log(text);
-  if (!show) return;
   erase();
   write_all(options_.descriptor,
             (is_terminal_ ? without_controls(text) : std::string(text)) + "\n");
   draw();
-}
-
-void Console::log(std::string_view text) noexcept {
-  if (log_ == nullptr) return;
-  try {
-    log_->append(fmt::format("{} {}\n", utc_time(), text));
-  } catch (const std::exception&) {  // the screen has it
-  }
 }
 
 void Console::erase() {

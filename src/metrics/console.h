@@ -9,15 +9,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "metrics/append_file.h"
 #include "metrics/progress_text.h"
 
 namespace antisd {
@@ -43,24 +40,17 @@ class Console {
   void info(std::string_view text);
   void warn(std::string_view text);  // "warning: TEXT", also where quiet
 
-  // From now on every line goes to this file too, with the time before it, also where quiet. A file
-  // that cannot be written further is left alone: the run matters more. RunError where it cannot be
-  // opened.
-  void log_to(const std::filesystem::path& path);
-
   bool has_bar() const { return is_terminal_ && !options_.quiet; }
 
  private:
   friend class ProgressBar;
-  void print(std::string_view text, bool show);
-  void log(std::string_view text) noexcept;
+  void print(std::string_view text);
   void draw();   // the newest bar, if any
   void erase();  // what draw() left on the screen
   int columns() const;
 
   ConsoleOptions options_;
   bool is_terminal_ = false;
-  std::unique_ptr<AppendFile> log_;
   std::mutex mutex_;
   std::vector<ProgressBar*> bars_;  // the last one shows
   bool is_drawn_ = false;

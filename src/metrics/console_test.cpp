@@ -10,9 +10,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "core/testing.h"
-#include "io/atomic_file.h"
-
 namespace antisd {
 namespace {
 
@@ -220,25 +217,6 @@ TEST(Console, ASignalHandlerTakesTheBarAway) {
   ProgressBar bar(console, {.label = "train", .total = 100});
   erase_progress_in_signal_handler();
   EXPECT_THAT(screen.lines(), ElementsAre(""));
-}
-
-TEST(Console, TheLogFileHasEveryLineWithItsTime) {
-  const testing::TemporaryFolder folder;
-  Screen screen(false);
-  {
-    Console console({.quiet = true, .descriptor = screen.descriptor()});
-    console.info("before");
-    console.log_to(folder / "log.txt");
-    ProgressBar bar(console, {.label = "train", .total = 2});
-    bar.update(1);
-    console.info("saved");
-    console.warn("look");
-  }
-  Console({.quiet = true}).log_to(folder / "log.txt");  // a resumed run goes on at its end
-  const std::string time = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z";
-  EXPECT_THAT(read_file(folder / "log.txt"),
-              ::testing::MatchesRegex(time + " saved\n" + time + " warning: look\n"));
-  EXPECT_THROW(Console().log_to(folder / "none" / "log.txt"), RunError);
 }
 
 TEST(ProgressText, DurationsAndRates) {

@@ -43,14 +43,4 @@ Statistics summarise(std::span<const float> values) {
   return summarise_values(values);
 }
 
-double median_of(std::vector<double> values) {
-  const bool has_nan = std::ranges::any_of(values, [](double v) { return std::isnan(v); });
-  if (values.empty() || has_nan) return std::numeric_limits<double>::quiet_NaN();
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  const double below = *std::max_element(values.begin(), middle);
-  return (below + *middle) / 2;
-}
-
 }  // namespace antisd

@@ -1,4 +1,4 @@
-// Mean, deviation, median and extremes of the many values a step yields.
+// Mean, deviation and extremes of the many values a step yields.
 //
 //   metrics.set("critic/rewards", summarise(rewards));   // .../mean, .../max, .../min
 #pragma once
@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <vector>
 
 namespace antisd {
 
@@ -22,8 +21,5 @@ struct Statistics {
 // Sums run in the order of the values, so that equal values give equal bits.
 Statistics summarise(std::span<const double> values);
 Statistics summarise(std::span<const float> values);
-
-// Of an even number of values, the mean of the middle two. NaN as above.
-double median_of(std::vector<double> values);
 
 }  // namespace antisd

@@ -1,12 +1,9 @@
 #include "metrics/statistics.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "core/rng.h"
 
 namespace antisd {
 namespace {
@@ -40,7 +37,6 @@ TEST(Statistics, NoValueAndNanAreNanWithoutExtremes) {
     EXPECT_EQ(statistics.count, static_cast<std::int64_t>(values.size()));
     EXPECT_TRUE(std::isnan(statistics.mean) && std::isnan(statistics.deviation));
     EXPECT_TRUE(std::isnan(statistics.min) && std::isnan(statistics.max));
-    EXPECT_TRUE(std::isnan(median_of(values)));
   }
 }
 
@@ -49,19 +45,6 @@ TEST(Statistics, InfinitiesKeepTheExtremes) {
   EXPECT_TRUE(std::isnan(summarise(values).mean));
   EXPECT_EQ(summarise(values).min, -kInfinity);
   EXPECT_EQ(summarise(values).max, kInfinity);
-  EXPECT_EQ(median_of(values), 1);
-}
-
-TEST(Median, IsTheMiddleOfTheSortedValues) {
-  const CounterRng rng(3, RandomStream::kBootstrap);
-  for (std::uint32_t count = 1; count < 60; ++count) {
-    std::vector<double> values;
-    for (std::uint32_t i = 0; i < count; ++i)
-      values.push_back(std::floor(20 * rng.uniform({.prompt = count, .position = i})));
-    std::vector<double> sorted = values;
-    std::ranges::sort(sorted);
-    EXPECT_EQ(median_of(values), (sorted[(count - 1) / 2] + sorted[count / 2]) / 2) << count;
-  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "metrics/tensorboard_file.h"
 
 #include <array>
-#include <cmath>
 #include <cstdio>
 
 #include <gmock/gmock.h>

@@ -1,7 +1,5 @@
 #include "optim/schedule.h"
 
-#include <cmath>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

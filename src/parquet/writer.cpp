@@ -1,6 +1,5 @@
 #include "parquet/writer.h"
 
-#include <cerrno>
 #include <utility>
 
 #include <parquet/exception.h>

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "reward/answer_compare.h"
-#include "reward/answer_set.h"
 #include "reward/math_normal_form.h"
 
 namespace antisd::math {

@@ -17,19 +17,6 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-std::size_t group_end(std::string_view text, std::size_t open) {
-  std::size_t level = 0;
-  for (std::size_t at = open; at < text.size(); ++at) {
-    if (text[at] == '\\')
-      ++at;
-    else if (text[at] == '{')
-      ++level;
-    else if (text[at] == '}' && --level == 0)
-      return at;
-  }
-  return npos;
-}
-
 bool is_connector(std::string_view gap) {
   bool joined = false;
   std::size_t at = 0;

@@ -1,8 +1,8 @@
 #include "reward/answer_text.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "reward/characters.h"
 #include "reward/latex_lexer.h"
 
 namespace antisd::math {
@@ -15,11 +15,8 @@ std::string text_key(std::string_view answer) {
     // Braces around one token do not matter: x^{2} is x^2.
     if (token.text == "{" && k + 2 < tokens.size() && tokens[k + 2].text == "}") continue;
     if (token.text == "}" && k >= 2 && tokens[k - 2].text == "{") continue;
-    const bool digits = token.kind == TokenKind::kNumber && !key.empty() &&
-                        std::isdigit(static_cast<unsigned char>(key.back()));
-    if (digits) key += '|';
-    for (const char c : token.text)
-      key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (token.kind == TokenKind::kNumber && !key.empty() && is_digit(key.back())) key += '|';
+    key += lower(token.text);
   }
   return key;
 }
@@ -63,8 +60,8 @@ std::optional<std::string> leading_verdict(std::string_view answer) {
   if (answer.starts_with("\\text{")) answer.remove_prefix(6);
   std::string word;
   for (const char c : answer.substr(0, 6)) {
-    if (std::isalpha(static_cast<unsigned char>(c)) == 0) break;
-    word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (!is_letter(c)) break;
+    word += lower(c);
   }
   if (word != "yes" && word != "no" && word != "true" && word != "false") return std::nullopt;
   // "no solution" and the like are no verdicts.

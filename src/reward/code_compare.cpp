@@ -83,32 +83,18 @@ std::string shortened(std::string_view line) {
   return replace_invalid_utf8(line.substr(0, kMost)) + (line.size() > kMost ? "..." : "");
 }
 
-// The number of the first line that differs, from 1; 0 where none does.
-int first_difference(std::string_view printed, std::string_view expected, std::string_view& got,
-                     std::string_view& wanted) {
-  printed = without_trailing_blanks(printed);
-  expected = without_trailing_blanks(expected);
-  for (int number = 1; !printed.empty() || !expected.empty(); ++number) {
-    got = take_line(printed);
-    wanted = take_line(expected);
-    if (!same_line(got, wanted)) return number;
-  }
-  return 0;
-}
-
 }  // namespace
 
-bool same_output(std::string_view printed, std::string_view expected) {
-  std::string_view got, wanted;
-  return first_difference(printed, expected, got, wanted) == 0;
-}
-
 std::string describe_difference(std::string_view printed, std::string_view expected) {
-  std::string_view got, wanted;
-  const int line = first_difference(printed, expected, got, wanted);
-  if (line == 0) return "";
-  return fmt::format("wrong answer in line {}: expected \"{}\", got \"{}\"", line,
-                     shortened(wanted), shortened(got));
+  printed = without_trailing_blanks(printed);
+  expected = without_trailing_blanks(expected);
+  for (int line = 1; !printed.empty() || !expected.empty(); ++line) {
+    const std::string_view got = take_line(printed), wanted = take_line(expected);
+    if (same_line(got, wanted)) continue;
+    return fmt::format("wrong answer in line {}: expected \"{}\", got \"{}\"", line,
+                       shortened(wanted), shortened(got));
+  }
+  return "";
 }
 
 }  // namespace antisd

@@ -9,9 +9,9 @@ namespace antisd {
 // Line ends, trailing blanks and trailing empty lines do not matter, nor does the amount of blank
 // space between words of a line. Numbers with a fraction or exponent may differ by 1e-6, absolute
 // or relative to the expected one.
-bool same_output(std::string_view printed, std::string_view expected);
-
-// "line 3: expected \"4\", got \"5\""; texts are shortened.
+//
+// "wrong answer in line 3: expected \"4\", got \"5\"", with long lines shortened; empty where the
+// two are the same.
 std::string describe_difference(std::string_view printed, std::string_view expected);
 
 }  // namespace antisd

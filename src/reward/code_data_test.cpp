@@ -1,7 +1,6 @@
 // Real benchmarks: canonical solutions pass, a mutant of each fails, recorded passes pass.
 #include <atomic>
 #include <fstream>
-#include <set>
 #include <thread>
 
 #include <gmock/gmock.h>

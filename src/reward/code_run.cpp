@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 
 #include "core/error.h"
+#include "io/system_error.h"
+#include "reward/pipes.h"
 
 namespace antisd {
 namespace {
@@ -28,11 +30,11 @@ constexpr std::size_t kMaxVerdictBytes = 64 << 20;
 // Text as a file that nobody can change.
 UniqueFd memory_file(std::string_view text) {
   UniqueFd file(memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) throw RunError("cannot make a memory file");
+  if (!file) throw_failed("cannot make a memory file", errno);
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t n = write(file.get(), text.data() + done, text.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw RunError("cannot fill a memory file");
+    if (n <= 0) throw_failed("cannot fill a memory file", n < 0 ? errno : ENOSPC);
     done += static_cast<std::size_t>(n);
   }
   lseek(file.get(), 0, SEEK_SET);
@@ -40,16 +42,12 @@ UniqueFd memory_file(std::string_view text) {
   return file;
 }
 
-struct Pipe {
-  UniqueFd read, write;
-  Pipe() {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw RunError("cannot make a pipe");
-    read.reset(ends[0]);
-    write.reset(ends[1]);
-    fcntl(read.get(), F_SETFL, O_NONBLOCK);
-  }
-};
+// A pipe whose reader never waits.
+Pipe make_polled_pipe() {
+  Pipe pipe = make_pipe();
+  fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
 
 Clock::time_point after(double seconds) {
   return Clock::now() +
@@ -101,7 +99,10 @@ class Children {
       kill(i);
     const auto deadline = after(kDeathSeconds);
     while (std::any_of(ends_.begin(), ends_.end(), [](const auto& end) { return !end; })) {
-      if (Clock::now() > deadline) throw RunError("a killed program does not end");
+      if (Clock::now() > deadline) {
+        throw RunError("a killed program does not end",
+                       {.remedy = "see what the machine waits for (ps -eo stat,wchan,cmd)"});
+      }
       collect(milliseconds_until(deadline));
     }
   }
@@ -144,7 +145,7 @@ void read_results(std::string& buffer, TestRun& run) {
 MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input,
                  const CodeGraderOptions& options) {
   const UniqueFd program = memory_file(source), standard_in = memory_file(input);
-  Pipe out, error;
+  Pipe out = make_polled_pipe(), error = make_polled_pipe();
   Children children(zygote, zygote.start("main", {program.get(), standard_in.get(), out.write.get(),
                                                   error.write.get()}));
   out.write.reset();
@@ -179,7 +180,7 @@ MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input
 TestRun run_tests(Zygote& zygote, std::string_view source, const Json& job,
                   const CodeGraderOptions& options) {
   const UniqueFd program = memory_file(source), tests = memory_file(to_json_line(job));
-  Pipe verdict;
+  Pipe verdict = make_polled_pipe();
   Children children(zygote,
                     zygote.start("pair", {program.get(), tests.get(), verdict.write.get()}));
   verdict.write.reset();

@@ -2,7 +2,6 @@
 // said.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -40,6 +40,10 @@ TEST(ExtractPython, ThinkingNeverCounts) {
       << "it was never closed";
 }
 
+bool same_output(std::string_view printed, std::string_view expected) {
+  return describe_difference(printed, expected).empty();
+}
+
 TEST(SameOutput, ForgivesBlanksAndLineEnds) {
   EXPECT_TRUE(same_output("1 2\n3\n", "1 2\n3"));
   EXPECT_TRUE(same_output("1 2 \r\n3\r\n\n\n", "1 2\n3\n"));

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -12,9 +11,11 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "core/utf8.h"
-#include "reward/sandbox_fd.h"
+#include "io/system_error.h"
+#include "reward/pipes.h"
 
 extern char** environ;
 
@@ -45,13 +46,10 @@ constexpr int kMaxStrayLines = 1000;  // answers to requests that were given up
 class CommandReward::Worker {
  public:
   explicit Worker(const std::string& command) {
-    int sockets[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-      throw RunError("cannot make a socket pair");
-    channel_.reset(sockets[0]);
-    const UniqueFd theirs(sockets[1]);
+    auto [ours, theirs] = make_socket_pair(SOCK_STREAM);
+    channel_ = std::move(ours);
     pid_ = fork();
-    if (pid_ < 0) throw RunError("cannot start a process for reward.command");
+    if (pid_ < 0) throw_failed("cannot start a process for reward.command", errno);
     if (pid_ == 0) run_shell(command.c_str(), theirs.get());
     fcntl(channel_.get(), F_SETFL, O_NONBLOCK);
   }
@@ -140,7 +138,8 @@ CommandReward::CommandReward(CommandRewardOptions options) : options_(std::move(
     throw InputError("there is no command",
                      {.where = "reward.command", .remedy = "name a program that writes rewards"});
   if (!(options_.timeout_s > 0) || options_.workers < 0)
-    throw InputError("timeout_s must be above 0 and workers at least 0", {.where = "reward"});
+    throw InputError("timeout_s must be above 0 and workers at least 0",
+                     {.where = "reward", .remedy = "mend reward.timeout_s or reward.workers"});
   if (options_.workers == 0)
     options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
@@ -210,7 +209,7 @@ std::optional<CommandScore> read_score(const std::string& line, std::int64_t id,
 }  // namespace
 
 CommandScore CommandReward::score(const Json& request) {
-  if (!request.is_object()) throw InputError("a request to reward.command is not an object");
+  ANTISD_CHECK(request.is_object());
   std::unique_ptr<Worker> worker = acquire();
   CommandScore score;
   try {

@@ -232,9 +232,8 @@ CountdownProblem read_countdown_problem(const Json& problem) {
 
 Grade grade_countdown(const CountdownProblem& problem, std::string_view response,
                       const CountdownOptions& options) {
-  const bool thoughts = response.find("think>") != std::string_view::npos;
-  const std::string visible = thoughts ? visible_text(response) : std::string();
-  const std::string_view text = thoughts ? std::string_view(visible) : response;
+  const std::string visible = visible_text(response);
+  const std::string_view text = visible;
   const std::optional<Box> box = find_box(text);
   if (!box) return wrong("", "no answer found");
 

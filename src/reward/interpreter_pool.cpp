@@ -160,7 +160,8 @@ InterpreterPool::InterpreterPool(const CodeGraderOptions& options)
   if (!(options.timeout_s > 0) || !(options.cpu_s > 0) || options.memory_mb < 16 ||
       options.processes < 1 || options.output_bytes < 1 || options.file_bytes < 4096 ||
       options.workers < 0)
-    throw InputError("a limit of the code grader is out of range", {.where = "reward"});
+    throw InputError("a limit of the code grader is out of range",
+                     {.where = "reward", .remedy = "`antisd config --defaults` says the ranges"});
   if (options_.workers == 0)
     options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   idle_[0].push_back(std::make_unique<Zygote>(interpreter_, confinement_, options_, false));

@@ -1,13 +1,9 @@
 #include "reward/latex_digits.h"
 
-#include <cctype>
+#include "reward/characters.h"
 
 namespace antisd::math {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // Joins groups of three digits: 1,000  1{,}000  1,\!000  1\,000  1 000.
 std::size_t join_groups(std::string_view text, std::size_t at, bool group_digits,
@@ -43,9 +39,7 @@ std::size_t exponent_end(std::string_view text, std::size_t at, std::string_view
   const std::size_t first = end;
   while (end < text.size() && is_digit(text[end]))
     ++end;
-  if (end == first ||
-      (end < text.size() && std::isalpha(static_cast<unsigned char>(text[end])) != 0))
-    return at;
+  if (end == first || (end < text.size() && is_letter(text[end]))) return at;
   const bool whole = answer_size <= end - at + mantissa.size() + 1;  // a minus sign in front
   const bool exponent =
       !sign || whole || end - first >= 2 || mantissa.find('.') != std::string_view::npos;

@@ -1,29 +1,15 @@
 #include "reward/latex_lexer.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/utf8.h"
+#include "reward/characters.h"
 #include "reward/expression.h"
 #include "reward/latex_digits.h"
 #include "reward/latex_names.h"
 
 namespace antisd::math {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 class Lexer {
  public:
@@ -293,23 +279,10 @@ class Lexer {
     return length ? close + 1 : at;
   }
 
-  // The end of the balanced group that starts at `open`, or the end of the text.
-  static std::size_t group_end(std::string_view text, std::size_t open) {
-    int level = 0;
-    for (std::size_t at = open; at < text.size(); ++at) {
-      if (text[at] == '\\')
-        ++at;
-      else if (text[at] == '{')
-        ++level;
-      else if (text[at] == '}' && --level == 0)
-        return at;
-    }
-    return text.size();
-  }
-
   static std::size_t skip_group(std::string_view text, std::size_t at) {
     if (at >= text.size() || text[at] != '{') return at;
-    return std::min(group_end(text, at) + 1, text.size());
+    const std::size_t end = std::min(group_end(text, at), text.size());
+    return std::min(end + 1, text.size());
   }
 
   std::size_t scan_blackboard(std::string_view text, std::size_t at) {
@@ -353,7 +326,7 @@ class Lexer {
     while (at < text.size() && text[at] == ' ')
       ++at;
     if (at >= text.size() || text[at] != '{') return at;
-    const std::size_t end = group_end(text, at);
+    const std::size_t end = std::min(group_end(text, at), text.size());
     const std::string_view content = text.substr(at + 1, end - at - 1);
     // \mathrm{e}, \mathrm{i}, \mathrm{d} are mathematics; \text{m} behind a number is a unit.
     const bool upright = command == "mathrm" || command == "operatorname" || command == "mathop";

@@ -5,6 +5,7 @@
 #include "reward/answer_compare.h"
 #include "reward/answer_extract.h"
 #include "reward/answer_text.h"
+#include "reward/characters.h"
 #include "reward/latex_parser.h"
 #include "reward/visible_text.h"
 
@@ -15,9 +16,8 @@ using namespace math;
 
 std::optional<std::string> find_answer(std::string_view response,
                                        const MathGraderOptions& options) {
-  const bool thoughts = response.find("think>") != std::string_view::npos;
-  const std::string visible = thoughts ? visible_text(response) : std::string();
-  const std::string_view text = without_next_turn(thoughts ? std::string_view(visible) : response);
+  const std::string visible = visible_text(response);
+  const std::string_view text = without_next_turn(visible);
   std::optional<std::string> answer;
   if (options.raw)
     answer = bare_answer(text);
@@ -143,10 +143,8 @@ Grade grade_math(std::string_view answer, std::string_view response,
       return grade;
     }
     // A lone letter may be a choice in either case: "c" for "C".
-    if (gold.size() == 1 && found->size() == 1 &&
-        std::tolower(gold[0]) == std::tolower((*found)[0]) &&
-        std::string_view("abcde").find(static_cast<char>(std::tolower(gold[0]))) !=
-            std::string_view::npos) {
+    if (gold.size() == 1 && found->size() == 1 && lower(gold[0]) == lower((*found)[0]) &&
+        lower(gold[0]) >= 'a' && lower(gold[0]) <= 'e') {
       grade.verdict = Verdict::kCorrect;
       return grade;
     }

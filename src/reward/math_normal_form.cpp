@@ -1,7 +1,5 @@
 #include "reward/math_normal_form.h"
 
-#include <algorithm>
-
 namespace antisd::math {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "reward/math_real.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

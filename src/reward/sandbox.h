@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-#include "reward/sandbox_fd.h"
+#include "io/unique_fd.h"
 #include "reward/sandbox_python.h"
 
 namespace antisd {

@@ -1,6 +1,5 @@
 #include "reward/sandbox_filter.h"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -13,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "reward/sandbox_fd.h"
+#include "io/unique_fd.h"
 
 namespace antisd {
 namespace {

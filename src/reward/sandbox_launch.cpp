@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 
 #include "core/error.h"
+#include "io/system_error.h"
+#include "reward/pipes.h"
 #include "reward/sandbox.h"
 
 namespace antisd {
@@ -184,12 +186,6 @@ bool write_identity_maps(pid_t pid, bool keep_groups) {
          write_text(folder + "gid_map", fmt::format("0 {} 1", getegid()));
 }
 
-std::pair<UniqueFd, UniqueFd> make_pipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw RunError("cannot make a pipe");
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
 [[noreturn]] void throw_failure(const std::string& report) {
   int error = 0;
   std::string step = "setting up";
@@ -225,12 +221,9 @@ ConfinedProcess launch_python(const Interpreter& interpreter, const std::string&
   plan.arguments.push_back(nullptr);
   plan.environment.push_back(nullptr);
 
-  int sockets[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
-    throw RunError("cannot make a socket pair");
-  UniqueFd ours(sockets[0]), theirs(sockets[1]);
+  auto [ours, theirs] = make_socket_pair(SOCK_SEQPACKET);
   UniqueFd errors(memfd_create("errors", MFD_CLOEXEC)), null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!errors || !null) throw RunError("cannot open /dev/null or a memory file");
+  if (!errors || !null) throw_failed("cannot open /dev/null or a memory file", errno);
   auto [go_read, go_write] = make_pipe();
   auto [failure_read, failure_write] = make_pipe();
   plan.control = theirs.get();
@@ -243,7 +236,8 @@ ConfinedProcess launch_python(const Interpreter& interpreter, const std::string&
   const long pid = syscall(SYS_clone, flags, nullptr, nullptr, nullptr, nullptr);
   if (pid < 0)
     throw RunError(fmt::format("the sandbox cannot be set up: new namespaces are refused ({})",
-                               std::strerror(errno)));
+                               std::strerror(errno)),
+                   {.remedy = "see `antisd doctor`"});
   if (pid == 0) {
     // The child's own copy must go, or the pipe never ends and the read below never fails.
     close(go_write.get());
@@ -256,7 +250,8 @@ ConfinedProcess launch_python(const Interpreter& interpreter, const std::string&
     throw RunError("the sandbox cannot be set up: the identity maps are refused",
                    {.remedy = "see `antisd doctor`"});
   if (write(go_write.get(), "g", 1) != 1)
-    throw RunError("the sandbox cannot be set up: it ended at once");
+    throw RunError("the sandbox cannot be set up: it ended at once",
+                   {.remedy = "see `antisd doctor`"});
   std::string report;
   char buffer[256];
   for (ssize_t n; (n = read(failure_read.get(), buffer, sizeof buffer)) != 0;) {

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "io/json.h"
-#include "reward/sandbox_fd.h"
+#include "reward/pipes.h"
 
 extern char** environ;
 
@@ -45,9 +45,7 @@ std::string default_python() {
 }
 
 std::string output_of(const std::string& python) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw RunError("cannot make a pipe");
-  UniqueFd read_end(ends[0]), write_end(ends[1]);
+  auto [read_end, write_end] = make_pipe();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);

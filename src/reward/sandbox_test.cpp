@@ -2,7 +2,6 @@
 // be harmless even if the sandbox failed.
 #include <atomic>
 #include <fstream>
-#include <sstream>
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

@@ -17,7 +17,6 @@ class PageLedger {
   std::int32_t take();            // a free page, referenced once; there must be one
   void share(std::int32_t page);  // one reference more
   void drop(std::int32_t page);   // one less; free at none
-  int references(std::int32_t page) const { return references_[page]; }
 
  private:
   std::vector<int> references_;

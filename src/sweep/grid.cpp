@@ -1,6 +1,5 @@
 #include "sweep/grid.h"
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <set>
@@ -96,7 +95,8 @@ std::string label(const GridAxis& axis, const std::string& value) {
 void Grid::add_assignment(std::string_view key_and_values) {
   const std::size_t equals = key_and_values.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    throw InputError("not of the form key=v1,v2", {.where = fmt::format("'{}'", key_and_values)});
+    throw InputError("not of the form key=v1,v2", {.where = fmt::format("'{}'", key_and_values),
+                                                   .remedy = "write e.g. optim.lr=1e-6,3e-6"});
   }
   add(std::string(key_and_values.substr(0, equals)), key_and_values.substr(equals + 1));
 }
@@ -113,14 +113,21 @@ void Grid::add_single(std::string key, std::string value) {
 
 void Grid::add_axis(GridAxis axis) {
   for (const GridAxis& other : axes_) {
-    if (other.key == axis.key) throw InputError("the key is given twice", {.where = axis.key});
+    if (other.key == axis.key) {
+      throw InputError("the key is given twice",
+                       {.where = axis.key, .remedy = "give all its values once, with commas"});
+    }
   }
   std::set<std::string> seen;
   for (const std::string& value : axis.values) {
-    if (value.empty() && axis.values.size() > 1)
-      throw InputError("one of the values is empty", {.where = axis.key});
-    if (!seen.insert(value).second)
-      throw InputError(fmt::format("the value '{}' is given twice", value), {.where = axis.key});
+    if (value.empty() && axis.values.size() > 1) {
+      throw InputError("one of the values is empty",
+                       {.where = axis.key, .remedy = "take the surplus comma out"});
+    }
+    if (!seen.insert(value).second) {
+      throw InputError(fmt::format("the value '{}' is given twice", value),
+                       {.where = axis.key, .remedy = "give it once; --seeds repeats a run"});
+    }
   }
   axes_.push_back(std::move(axis));
 }
@@ -128,8 +135,10 @@ void Grid::add_axis(GridAxis axis) {
 std::vector<GridRun> Grid::runs() const {
   std::vector<GridRun> runs(1);
   for (const GridAxis& axis : axes_) {
-    if (runs.size() * axis.values.size() > kMaxGridRuns)
-      throw InputError(fmt::format("the grid has more than {} runs", kMaxGridRuns));
+    if (runs.size() * axis.values.size() > kMaxGridRuns) {
+      throw InputError(fmt::format("the grid has more than {} runs", kMaxGridRuns),
+                       {.where = axis.key, .remedy = "give fewer values, or make two sweeps"});
+    }
     std::vector<GridRun> longer;
     for (const GridRun& run : runs) {
       for (const std::string& value : axis.values) {

@@ -34,7 +34,6 @@ class Grid {
   // One value, commas and all.
   void add_single(std::string key, std::string value);
 
-  const std::vector<GridAxis>& axes() const { return axes_; }
   // The last axis varies fastest. A grid without axes is one run, "run".
   std::vector<GridRun> runs() const;
 

@@ -35,9 +35,10 @@ TEST(Grid, EveryCombinationOnce) {
 TEST(Grid, CommasInsideAListBelongToTheValue) {
   Grid grid;
   grid.add_assignment("data.train=[a.jsonl,b.jsonl],[\"c,d.jsonl\"]");
-  ASSERT_EQ(grid.axes()[0].values.size(), 2u);
-  EXPECT_EQ(grid.axes()[0].values[0], "[a.jsonl,b.jsonl]");
-  EXPECT_EQ(grid.axes()[0].values[1], "[\"c,d.jsonl\"]");
+  const std::vector<GridRun> runs = grid.runs();
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_THAT(runs[0].assignments, ElementsAre("data.train=[a.jsonl,b.jsonl]"));
+  EXPECT_THAT(runs[1].assignments, ElementsAre("data.train=[\"c,d.jsonl\"]"));
   EXPECT_THAT(names(grid), ElementsAre("train_a.jsonl_b.jsonl", "train_c_d.jsonl"));
 }
 

@@ -1,8 +1,6 @@
 #include "sweep/job_queue.h"
 
 #include <chrono>
-#include <fstream>
-#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "text/jinja_operators.h"
 #include "text/jinja_print.h"
 
 namespace antisd::jinja {

@@ -1,6 +1,5 @@
 #include "text/jinja_methods.h"
 
-#include <array>
 #include <unordered_map>
 
 #include <fmt/format.h>

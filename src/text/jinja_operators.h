@@ -1,7 +1,6 @@
 // Python's operators on values, and the ways to look inside one.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "text/jinja_ast.h"

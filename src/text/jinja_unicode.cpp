@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include "core/utf8.h"
+#include "text/unicode.h"
 
 namespace antisd::jinja {
 namespace {
@@ -22,19 +23,10 @@ std::vector<char32_t> sorted_set(std::string_view characters) {
   return set;
 }
 
-std::size_t last_code_point(std::string_view text) {
-  std::size_t at = text.size() - 1;
-  while (at > 0 && (text[at] & 0xC0) == 0x80)
-    --at;
-  return at;
-}
-
 }  // namespace
 
 bool is_space(char32_t c) {
-  if (c < 0x80) return (c >= 9 && c <= 13) || (c >= 28 && c <= 32);
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
-         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+  return is_white_space(c) || (c >= 0x1C && c <= 0x1F);
 }
 
 bool is_alphabetic(char32_t c) {
@@ -119,11 +111,7 @@ std::string upper(std::string_view text) {
 }
 
 std::string lower(std::string_view text) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    append_utf8(result, to_lower(next_code_point(text, at)));
-  }
-  return result;
+  return to_lowercase(text);
 }
 
 std::string capitalized(std::string_view text) {
@@ -162,18 +150,7 @@ std::string_view strip(std::string_view text, const std::string* characters, boo
   const auto goes = [&](char32_t c) {
     return characters == nullptr ? is_space(c) : std::binary_search(set.begin(), set.end(), c);
   };
-  while (left && !text.empty()) {
-    std::size_t at = 0;
-    if (!goes(next_code_point(text, at))) break;
-    text.remove_prefix(at);
-  }
-  while (right && !text.empty()) {
-    const std::size_t begin = last_code_point(text);
-    std::size_t at = begin;
-    if (!goes(next_code_point(text, at))) break;
-    text = text.substr(0, begin);
-  }
-  return text;
+  return antisd::strip(text, left, right, goes);
 }
 
 std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends) {

@@ -1,4 +1,5 @@
-// What Python's str knows about characters.
+// What Python's str knows about characters, for templates. Tokenizers ask text/unicode.h, which
+// follows the Unicode of Hugging Face's tokenizers.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace antisd::jinja {
 
-bool is_space(char32_t c);  // str.isspace
+bool is_space(char32_t c);  // str.isspace: white space and the four separators of ASCII
 bool is_alphabetic(char32_t c);
 bool is_decimal(char32_t c);
 bool is_digit(char32_t c);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/utf8.h"
 #include "text/json_fields.h"
 
 namespace antisd {
@@ -25,23 +24,6 @@ std::string content_of(const JsonFields& fields, std::string_view key) {
                 fmt::format("use at most {}", kMaxContentBytes));
   }
   return content;
-}
-
-std::string_view strip(std::string_view text, bool left, bool right) {
-  while (left && !text.empty()) {
-    std::size_t next = 0;
-    if (!is_white_space(next_code_point(text, next))) break;
-    text.remove_prefix(next);
-  }
-  while (right && !text.empty()) {
-    std::size_t last = text.size() - 1;
-    while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80)
-      --last;
-    std::size_t position = last;
-    if (!is_white_space(next_code_point(text, position))) break;
-    text.remove_suffix(text.size() - last);
-  }
-  return text;
 }
 
 }  // namespace
@@ -111,18 +93,19 @@ std::string Normalizer::apply(std::string_view text) const {
   const std::size_t limit = text.size() * 64 + (1 << 20);
   std::string result(text);
   for (const Step& step : steps_) {
-    result = std::visit(Overloaded{[&](NormalForm form) { return normalize(result, form); },
-                                   [&](const Lowercase&) { return to_lowercase(result); },
-                                   [&](const Prepend& prepend) {
-                                     return result.empty() ? result : prepend.content + result;
-                                   },
-                                   [&](const Replace& replace) {
-                                     return replace.pattern.replace_all(result, replace.content);
-                                   },
-                                   [&](const Strip& side) {
-                                     return std::string(strip(result, side.left, side.right));
-                                   }},
-                        step);
+    result = std::visit(
+        Overloaded{[&](NormalForm form) { return normalize(result, form); },
+                   [&](const Lowercase&) { return to_lowercase(result); },
+                   [&](const Prepend& prepend) {
+                     return result.empty() ? result : prepend.content + result;
+                   },
+                   [&](const Replace& replace) {
+                     return replace.pattern.replace_all(result, replace.content);
+                   },
+                   [&](const Strip& side) {
+                     return std::string(strip(result, side.left, side.right, is_white_space));
+                   }},
+        step);
     if (result.size() > limit) {
       throw InputError(
           fmt::format("normalization makes {} bytes of {}", result.size(), text.size()),

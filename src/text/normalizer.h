@@ -1,7 +1,6 @@
 // The normalizer of a tokenizer file: text -> text, before anything is split.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>

@@ -8,7 +8,6 @@
 #include <utf8proc.h>
 
 #include "core/check.h"
-#include "core/utf8.h"
 
 namespace antisd {
 namespace {

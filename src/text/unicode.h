@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/utf8.h"
+
 namespace antisd {
 
 struct CodePointRange {
@@ -34,6 +36,25 @@ bool is_punctuation(char32_t code_point);
 // Classes that the pre-tokenizer patterns ask for, from a table: a few nanoseconds.
 enum class CharacterClass : unsigned char { kOther, kLetter, kNumber, kSpace };
 CharacterClass character_class(char32_t code_point);
+
+// What is left when the code points that `goes` names are taken off the ends.
+template <typename Predicate>
+std::string_view strip(std::string_view text, bool left, bool right, Predicate&& goes) {
+  while (left && !text.empty()) {
+    std::size_t next = 0;
+    if (!goes(next_code_point(text, next))) break;
+    text.remove_prefix(next);
+  }
+  while (right && !text.empty()) {
+    std::size_t last = text.size() - 1;
+    while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80)
+      --last;
+    std::size_t next = last;
+    if (!goes(next_code_point(text, next))) break;
+    text.remove_suffix(text.size() - last);
+  }
+  return text;
+}
 
 std::string to_lowercase(std::string_view text);  // code point by code point, without context
 

@@ -45,7 +45,6 @@ RolloutBatch GroupSampler::generate(const CausalLm& policy, const PromptBatch& p
         on_group(group.request, batch.groups[group.request]);
       });
   ANTISD_CHECK_EQ(samples.groups.size(), requests.size());
-  stats_ = samples.stats;
   check_rollouts(batch);
   return batch;
 }

@@ -33,7 +33,6 @@ class GroupSampler {
   RolloutBatch generate(const CausalLm& policy, const PromptBatch& prompts,
                         const OnGroup& on_group);
 
-  const RolloutStats& last_stats() const { return stats_; }
   // Memory for the update.
   void release() { engine_.release(); }
 
@@ -43,7 +42,6 @@ class GroupSampler {
   std::vector<TokenId> stop_ids_;
   const Tokenizer& tokenizer_;
   RolloutEngine engine_;
-  RolloutStats stats_;
 };
 
 }  // namespace antisd

@@ -1,0 +1,18 @@
+// Pipes and socket pairs for talking with other processes; closed on exec.
+#pragma once
+
+#include <utility>
+
+#include "io/unique_fd.h"
+
+namespace antisd {
+
+struct Pipe {
+  UniqueFd read, write;
+};
+
+// RunError where the system gives none.
+Pipe make_pipe();
+std::pair<UniqueFd, UniqueFd> make_socket_pair(int type);  // SOCK_STREAM, SOCK_SEQPACKET
+
+}  // namespace antisd
