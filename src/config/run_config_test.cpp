@@ -174,7 +174,7 @@ TEST(RunConfig, RecipesAreThePapersRows) {
   EXPECT_EQ(antisd.model.path, "models/Qwen3-8B");
   EXPECT_EQ(antisd.data.chat_options, (ScalarMap{{"enable_thinking", false}}));
   EXPECT_EQ(antisd.train.steps, 200);
-  EXPECT_EQ(antisd.eval.n.at("minerva_math"), 4);
+  EXPECT_EQ(antisd.eval.n.at("minerva"), 4);
   EXPECT_EQ(antisd.eval.max_sequence_tokens, 32768);
   load("olmo3-7b-think/sd.toml", think);
   EXPECT_EQ(think.method.name, "sd");
