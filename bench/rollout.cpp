@@ -12,6 +12,7 @@
 #include "bench/clock.h"
 #include "bench/kernel_profile.h"
 #include "bench/options.h"
+#include "bench/peer.h"
 #include "bench/random_model.h"
 #include "bench/shapes.h"
 #include "core/rng.h"
@@ -24,7 +25,7 @@ namespace antisd::bench {
 namespace {
 
 struct RolloutBenchOptions {
-  std::string shape = "tiny", device = "cpu", dtype = "auto";
+  std::string shape = "tiny", device = "cpu", dtype = "auto", peer;
   int sequences = 256, slots = 0, group = 1, prompt = 64, tokens = 128, threads = 0, repeats = 2;
   double temperature = 1, sharpen = 1;
   bool long_tail = false, json = false, profile = false, check = false;
@@ -242,6 +243,16 @@ void print_text(const RolloutBenchOptions& options, const CausalLm& model, const
              100 * best.slot_occupancy, best.preemptions, best.peak_kv_pages, best.kv_pages);
 }
 
+void run_peers(const RolloutBenchOptions& options, double tokens_per_s) {
+  std::fflush(stdout);
+  print_peers(options.peer, "tools/bench_rollout_peer.py",
+              {"--shape", options.shape, "--device", options.device, "--sequences",
+               std::to_string(options.sequences), "--prompt", std::to_string(options.prompt),
+               "--new", std::to_string(options.tokens), "--threads",
+               std::to_string(options.threads), "--repeats", std::to_string(options.repeats)},
+              tokens_per_s);
+}
+
 void describe(CLI::App& app, RolloutBenchOptions& options) {
   add_model_options(app, options.shape, options.device);
   add_dtype_option(app, options.dtype);
@@ -260,6 +271,9 @@ void describe(CLI::App& app, RolloutBenchOptions& options) {
                  "multiply the logits, e.g. until the mean entropy is below 1 nat")
       ->capture_default_str();
   app.add_flag("--profile", options.profile, "list the kernels that take most of the time");
+  app.add_option(
+      "--peer", options.peer,
+      "a Python with transformers: its generate and a bare PyTorch loop do the same work");
   app.add_flag("--json", options.json, "one line of JSON");
 }
 
@@ -278,6 +292,7 @@ int run_rollout(const Arguments& arguments) {
       measure(options, model, make_requests(options, model.shape().vocabulary));
   const Floor floor = find_floor(options, model, measured.best);
   (options.json ? print_json : print_text)(options, model, measured, floor);
+  if (!options.json && !options.peer.empty()) run_peers(options, measured.best.tokens_per_second());
   return 0;
 }
 

@@ -84,7 +84,8 @@ def transformers_generate(shape, device, dtype, prompt, new):
     config = Qwen3Config(vocab_size=vocabulary, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
                          num_key_value_heads=kv_heads, head_dim=dim, intermediate_size=inner, tie_word_embeddings=tied,
                          max_position_embeddings=40_960, bos_token_id=None, eos_token_id=None, pad_token_id=0)
-    model = Qwen3ForCausalLM(config).to(device=device, dtype=dtype).eval()
+    with torch.device(device):  # a large model's random numbers take minutes on a CPU
+        model = Qwen3ForCausalLM(config).to(dtype).eval()
     settings = GenerationConfig(do_sample=True, top_k=0, top_p=1.0, max_new_tokens=new, min_new_tokens=new,
                                 pad_token_id=0, eos_token_id=None)
     return lambda: model.generate(prompt, attention_mask=torch.ones_like(prompt), generation_config=settings)

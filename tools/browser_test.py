@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The report and the dashboard in a real browser: headless Chromium through its driver, standard library alone.
+"""The report, the dashboard and inspect's page in a real browser: headless Chromium through its driver, standard library alone.
 
     tools/browser_test.py build/antisd [--screenshots docs]
 
@@ -56,8 +56,18 @@ class Browser:
     def open(self, url):
         self.send("POST", "/url", {"url": url})
 
+    def forget(self):
+        """What earlier pages complained of: a server that ended, a refusal."""
+        self.open("about:blank")
+        self.complaints()
+
     def run(self, script, *arguments):
         return self.send("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def point_at(self, css):
+        found = self.send("POST", "/element", {"using": "css selector", "value": css})
+        move = {"type": "pointerMove", "duration": 0, "x": 0, "y": 0, "origin": found}
+        self.send("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [move]}]})
 
     def devtools(self, command, **parameters):
         return self.send("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
@@ -153,6 +163,8 @@ def test_dashboard(browser, program, runs):
     try:
         browser.open(url)
         wait_for(lambda: browser.run(ROWS) == 5, "all runs in the table")
+        speedups = "return [...document.querySelectorAll('#comparison tbody tr')].map(row => [row.firstChild, row.lastChild].map(cell => cell.textContent))"
+        check(["antisd-seed1", "2.0"] in browser.run(speedups), "the table of speedups")
         growing = SyntheticRun(runs / "antisd-seed0", "antisd", 0, 200)
         growing.append(201)
         text = "return document.getElementById('runs').textContent"
@@ -164,6 +176,7 @@ def test_dashboard(browser, program, runs):
         check(True, "a run that begins appears")
         type_into = "const box = document.getElementById('filter'); box.value = arguments[0]; box.dispatchEvent(new Event('input')); "
         check(browser.run(type_into + ROWS, "antisd") == 2, "the filter leaves runs by name")
+        check({name for name, _ in browser.run(speedups)} <= {"base", "antisd-seed0", "antisd-seed1"}, "in the table of speedups too")
         check(browser.run(type_into + ROWS, "no such run") == 0 or "No run" in browser.run(text), "a filter that fits nothing says so")
         browser.run(type_into + ROWS, "")
         browser.run("const step = document.getElementById('step'); step.value = '100'; step.dispatchEvent(new Event('change'))")
@@ -185,6 +198,109 @@ def test_dashboard(browser, program, runs):
         browser.open(url)
         wait_for(lambda: browser.run(ROWS) == 6, "runs, with the token")
         check("token" not in browser.run("return location.href"), "the token leaves the address bar")
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(timeout=30)
+
+
+def test_inspect(browser, program, folder):
+    print("inspect")
+    page = folder / "u.html"
+    row = {"id": "<b>id</b>", "problem": "Numbers 3 16 18 target 30", "answer": "30", "solution": "Let 3 * 16 = 48 ; 48 - 18 = 30 holds So boxed 30",
+           "response": "Let 3 * 18 = 54 ; 54 - 16 = 38 no Wait Let 3 * 16 = 48 ; 48 - 18 = 30 holds So boxed 30"}
+    home = pathlib.Path(__file__).resolve().parent.parent
+    done = subprocess.run([program, "inspect", str(home / "models/countdown"), str(home / "recipes/countdown/task.toml"), "-", "--json", "--html", str(page)],
+                          input=json.dumps(row), check=True, capture_output=True, text=True)
+    response = json.loads(done.stdout)["responses"][0]
+    browser.forget()
+    browser.open(page.as_uri())
+    check(browser.run("return [...document.querySelectorAll('.heat span')].map(span => span.textContent).join('')") == "".join(response["tokens"]),
+          "the heatmap holds every token")
+    names = {"s": "s", "t": "t", "u": "u", "phi": "phi", "term": "term", "advantage": "A_t", "h_s": "H_S", "h_t": "H_T"}
+
+    def shown(text):
+        return dict(part.split(" ") for part in text.split(": ", 1)[1].split(", "))
+
+    def expected(i):
+        return {name: response[key][i] for key, name in names.items()}
+
+    same = lambda found, wanted: all(found[name] == "-" if value is None else float(found[name]) == value for name, value in wanted.items())
+    wait = response["tokens"].index(" Wait")
+    browser.point_at(f".heat [data-token='{wait}']")
+    line = browser.run("return document.querySelector('.numbers').textContent")
+    check(line.startswith(f"token {wait}, id {response['ids'][wait]}, ") and same(shown(line), expected(wait)), "pointing at a token shows its numbers")
+    check("\nu " in browser.run("return document.querySelector(arguments[0]).title", f".heat [data-token='{wait}']"), "beside the pointer too")
+    lines = browser.run("""return [...document.querySelectorAll('.heat span')].map(span => {
+      span.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); return document.querySelector('.numbers').textContent; })""")
+    check(len(lines) == response["token_count"] and all(same(shown(text), expected(i)) for i, text in enumerate(lines)),
+          "the numbers of every token equal the JSON's")
+    check(browser.run("return document.querySelector('.given').textContent") == response["teacher_prompt"], "beside the teacher's prompt")
+    check("<b>id</b>" in browser.run("return document.querySelector('h2').textContent"), "a problem's name with HTML shows as text")
+    check(browser.run("return performance.getEntriesByType('resource').length") == 0, "nothing is loaded")
+    browser.resize(390, 800)
+    check(browser.run(FITS), "nothing sticks out on a phone")
+    browser.resize(1200, 900)
+    check(browser.complaints() == [], "no console error")
+
+
+EVIL = '</script><script>window.pwned = 1</script><img src=x onerror="window.pwned = 2">'
+
+
+def write_hostile_runs(runs):
+    """Markup and names of JavaScript's own in every place that a page shows; damaged and torn files."""
+    SyntheticRun(runs / "plain grpo", "grpo", 0, 60, every=20).write_all()
+    run = SyntheticRun(runs / 'x"><img src=q onerror="window.pwned = 3">', "antisd", 0, 60, every=20)
+    run.write_all()
+    folder, evil = run.folder, json.dumps(EVIL)
+    (folder / "config.toml").write_text(f"[model]\npath = {evil}\n[method]\nname = {evil}\n[train]\nseed = 0\nsteps = 60\n[data]\ntemplate = {evil}\n")
+    (folder / "run.json").write_text(json.dumps({"method": EVIL, "exit_reason": EVIL, "version": EVIL, "command": [EVIL]}))
+    (folder / "log.txt").write_text(f"2026-01-01T00:00:00Z warning: {EVIL}\n")
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    strange = {EVIL: 1, "__proto__": 2, "constructor": 3, f"val-core/{EVIL}/acc/mean@1": 0.5, f"timing_s/{EVIL}": 1, "not a number": float("nan")}
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row | strange) + "\n" for row in rows) + '{"training/global_step": 61, "cri')
+    summary = json.loads((folder / "eval/step-000020/summary.json").read_text())
+    for name in (EVIL, "__proto__", "constructor", "toString"):
+        summary["benches"][name] = dict(summary["benches"]["aime24"])
+    (folder / "eval/step-000020/summary.json").write_text(json.dumps(summary))
+    (runs / "empty").mkdir()
+    (runs / "empty" / "metrics.jsonl").write_text("")
+    damaged = SyntheticRun(runs / "damaged", "sd", 1, 60, every=20)
+    damaged.write_all()
+    for name, content in (("config.toml", b"[[[["), ("run.json", b"{"), ("eval/step-000020/summary.json", b"[1,"),
+                          ("metrics.jsonl", b"\xff\xfe\0" * 1000 + b'\n{"training/global_step":1e400}\n{"training/global_step":-5,"a":1}\nnull\n')):
+        (damaged.folder / name).write_bytes(content)
+    for file in runs.glob("*/rollouts/step-000020.jsonl"):
+        samples = [json.loads(line) for line in file.read_text().splitlines()]
+        file.write_text("".join(json.dumps(row | {"prompt_id": EVIL, "text": EVIL, "reason": EVIL}) + "\n" for row in samples) + '{"torn')
+
+
+def check_harmless(browser):
+    wait_for(lambda: browser.run(ROWS) == 4, "all runs in the table")
+    browser.run("document.getElementById('other-details').open = true")
+    wait_for(lambda: browser.run("return document.querySelectorAll('#others figure').length") > 20, "the other metrics")
+    browser.run("const step = document.getElementById('step'); step.value = '20'; step.dispatchEvent(new Event('change'))")
+    wait_for(lambda: browser.run("return [...document.querySelectorAll('#prompt option')].some(one => one.textContent.includes('pwned'))"), "samples of step 20")
+    browser.run("const prompt = document.getElementById('prompt'); prompt.value = arguments[0]; prompt.dispatchEvent(new Event('change'))", EVIL)
+    check(browser.run("return document.querySelector('#sample-box pre').textContent") == EVIL, "a response of markup shows as text")
+    for part in ("runs", "comparison", "evaluation", "phases", "differences", "warnings"):
+        check("onerror" in browser.run("return document.getElementById(arguments[0]).textContent", part), f"so does what is in {part}")
+    check(browser.run(DRAWN) >= 20, "charts are drawn")
+    check(browser.run("return window.pwned === undefined && document.images.length === 0"), "nothing of it becomes markup")
+    check(browser.complaints() == [], "no console error")
+
+
+def test_hostile(browser, program, folder):
+    print("hostile text and damaged files")
+    runs = folder / "hostile"
+    write_hostile_runs(runs)
+    page = folder / "hostile.html"
+    subprocess.run([program, "report", str(runs), "-o", str(page), "--title", EVIL], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    browser.open(page.as_uri())
+    check_harmless(browser)
+    server, url = start_dashboard(program, runs)
+    try:
+        browser.open(url)
+        check_harmless(browser)
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(timeout=30)
@@ -228,6 +344,8 @@ def main():
         try:
             test_report(browser, arguments.program, runs, folder)
             test_dashboard(browser, arguments.program, runs)
+            test_inspect(browser, arguments.program, folder)
+            test_hostile(browser, arguments.program, folder)
             if arguments.screenshots:
                 take_pictures(browser, arguments.program, folder, arguments.screenshots)
         finally:

@@ -103,15 +103,19 @@ class Gate:
     def tau(self):
         return max(self.rules.gate["close"] * self.warm, self.rules.gate["close_floor"])
 
+    def warming_up(self):
+        return self.steps < self.rules.warmup
+
     def open(self, statistic):
+        if self.warming_up() and self.rules.kind != "none" and math.isnan(statistic):
+            return False
         deciding = self.before if self.rules.gate["previous_step"] else statistic
         if not math.isnan(statistic):
             self.before = statistic
-        self.steps += 1
-        if self.steps <= self.rules.warmup:
-            self.seen += [] if math.isnan(statistic) else [statistic]
-            if self.seen:
-                self.warm = float(np.median(self.seen))
+        if self.warming_up():
+            self.steps += 1
+            self.seen.append(statistic)
+            self.warm = float(np.median(self.seen))
             return False
         if self.rules.kind != "none":
             self.position = self.following(deciding)
@@ -163,9 +167,10 @@ def main():
     files = sorted((run / "rollouts").glob("step-*.jsonl"))
     followed = [f.stem for f in files] == [f"step-{k:06}" for k in range(1, len(files) + 1)]
     gate, warmup_u, worst, tokens, weighted = Gate(rules), [], 0.0, 0, 0
-    for step, file in enumerate(files, 1):
+    for file in files:
         rows = [json.loads(line) for line in file.read_text().splitlines()]
         graded = [row for row in rows if row["reward"] is not None]
+        warming_up = gate.warming_up()
         is_open = gate.open(gate_statistic(rules, graded))
         sigmas = rules.signal["outlier_sigmas"]
         limit = sigmas * np.std(np.concatenate(warmup_u)) if sigmas > 0 and warmup_u else math.inf
@@ -180,7 +185,7 @@ def main():
                 gaps = np.abs(ours - np.array(row["token_advantage"]))
                 worst = max(worst, gaps.max(), abs(weight - row["lambda"]))
                 tokens, weighted = tokens + len(ours), weighted + (len(ours) if weight > 0 else 0)
-        if rules.sign != 0 and step <= rules.warmup:
+        if rules.sign != 0 and warming_up:
             warmup_u += [log_ratios(rules, row) for row in graded]
     print(f"{rules.name}: {tokens} tokens of {len(files)} steps, {weighted} with a weight, largest difference {worst:.3g}")
     return 0 if tokens > 0 and worst <= TOLERANCE else 1

@@ -15,30 +15,43 @@ constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
+std::string gate_signal_name(const GateRules& rules) {
+  switch (rules.signal) {
+    case GateSignal::kEntropy:
+      return rules.statistic == GateStatistic::kMean ? "mean entropy" : "median entropy";
+    case GateSignal::kStudentPerplexity:
+      return "student_perplexity";
+    case GateSignal::kTeacherPerplexity:
+      return "teacher_perplexity";
+    case GateSignal::kNone:
+      break;
+  }
+  return "none";
+}
+
 EntropyGate::EntropyGate(const GateRules& rules) : rules_(rules) {
+  state_.signal = gate_signal_name(rules_);
   if (rules_.warmup_steps == 0) state_.position = GatePosition::kOpen;
 }
 
 GateReading EntropyGate::observe(double statistic) {
+  const bool gated = rules_.signal != GateSignal::kNone;
+  const bool calibrating = state_.steps < rules_.warmup_steps;
+  if (gated && calibrating && std::isnan(statistic)) return {.statistic = statistic};
   const double deciding = rules_.previous_step ? state_.previous.value_or(kNothing) : statistic;
   if (!std::isnan(statistic)) state_.previous = statistic;
   ++state_.steps;
-  if (state_.steps <= rules_.warmup_steps) {
-    if (!std::isnan(statistic)) state_.warmup.push_back(statistic);
-    if (state_.steps == rules_.warmup_steps) calibrate();
+  if (calibrating) {
+    if (gated) state_.warmup.push_back(statistic);
+    if (gated && state_.steps == rules_.warmup_steps) calibrate();
     return {.statistic = statistic};
   }
   if (state_.position == GatePosition::kWarmingUp) state_.position = GatePosition::kOpen;
-  if (rules_.signal != GateSignal::kNone) state_.position = next(deciding);
+  if (gated) state_.position = next(deciding);
   return {state_.position, statistic, h_warm(), tau()};
 }
 
 void EntropyGate::calibrate() {
-  if (rules_.signal == GateSignal::kNone) return;
-  if (state_.warmup.empty()) {
-    throw RunError("no step of the warm-up had anything to calibrate the gate with",
-                   {.remedy = "look for failed grades or empty responses in the log"});
-  }
   state_.h_warm = median(state_.warmup);
   if (h_warm() >= rules_.min_warm) return;
   throw InputError(
@@ -79,6 +92,17 @@ GatePosition EntropyGate::next(double statistic) const {
 void EntropyGate::restore(GateState state) {
   const bool warm = state.steps >= rules_.warmup_steps;
   const bool gated = rules_.signal != GateSignal::kNone;
+  if (gated && state.signal != state_.signal) {
+    if (state.position != GatePosition::kWarmingUp || state.h_warm) {
+      throw InputError(fmt::format("the run's gate watched {}, now it is to watch {}", state.signal,
+                                   state_.signal),
+                       {.where = "method.gate",
+                        .remedy = "resume with the run's own configuration, or start a new run "
+                                  "from it with train.init_from"});
+    }
+    *this = EntropyGate(rules_);
+    return;
+  }
   const bool fits = state.steps >= 0 &&
                     std::ssize(state.warmup) <= std::min(state.steps, rules_.warmup_steps) &&
                     (warm || state.position == GatePosition::kWarmingUp) &&
@@ -91,6 +115,9 @@ void EntropyGate::restore(GateState state) {
         {.where = "method.gate.warmup_steps", .remedy = "resume with the run's own configuration"});
   }
   state_ = std::move(state);
+  if (gated) return;
+  state_.signal = gate_signal_name(rules_);
+  if (warm) state_.position = GatePosition::kOpen;  // whatever shut it is not watched any more
 }
 
 }  // namespace antisd

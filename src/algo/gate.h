@@ -4,8 +4,8 @@
 //   const GateReading g = gate.observe(gate_statistic(method.gate, values));   // once a step
 //   checkpoint(gate.state());                                  // later: gate.restore(state)
 //
-// Steps k < W store S_k and keep the gate shut. Then H_warm is their median, tau = close * H_warm,
-// and the gate opens; from there on
+// Steps k < W store S_k and keep the gate shut; a step with nothing to measure does not count. Then
+// H_warm is their median, tau = close * H_warm, and the gate opens; from there on
 //   open,        S_k < tau                      -> closed low
 //   closed low,  S_k >= reopen * H_warm         -> open
 // and, two-sided (band_close = b > 0),
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace antisd {
@@ -38,6 +39,9 @@ struct GateRules {
   bool previous_step = false;  // S_{k-1} decides instead of S_k
 };
 
+// "median entropy", "student_perplexity", "none": numbers of two names cannot be compared.
+std::string gate_signal_name(const GateRules& rules);
+
 enum class GatePosition { kWarmingUp, kOpen, kClosedLow, kClosedHigh };
 
 // Everything the gate remembers.
@@ -47,6 +51,7 @@ struct GateState {
   std::vector<double> warmup;      // S_0 .. S_{W-1}
   std::optional<double> h_warm;    // once the warm-up is over
   std::optional<double> previous;  // S_{k-1}
+  std::string signal;              // what the numbers measure: gate_signal_name
 
   bool operator==(const GateState&) const = default;
 };
@@ -69,7 +74,8 @@ class EntropyGate {
   GateReading observe(double statistic);
 
   const GateState& state() const { return state_; }
-  // InputError for a state that these rules cannot have produced.
+  // InputError for a state that these rules cannot have produced. A warm-up of another signal
+  // begins anew.
   void restore(GateState state);
 
  private:

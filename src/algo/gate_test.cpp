@@ -84,7 +84,7 @@ TEST(EntropyGate, RefusesAStateThatIsNotItsOwn) {
   longer.warmup_steps = 9;
   EntropyGate other(longer);
   EXPECT_THAT(error_of([&] { other.restore(gate.state()); }), HasSubstr("warmup_steps"));
-  GateState strange;
+  GateState strange = EntropyGate(paper_rules()).state();
   strange.position = GatePosition::kOpen;
   EXPECT_THAT(error_of([&] { gate.restore(strange); }), HasSubstr("does not fit"));
 }
@@ -108,11 +108,29 @@ TEST(EntropyGate, WithoutASignalItOpensAfterTheWarmUp) {
 TEST(EntropyGate, AStepWithNothingToMeasureChangesNothing) {
   const double nothing = std::nan("");
   EntropyGate gate(paper_rules());
-  observe_all(gate, {.4, .4, nothing, .4, .4});
-  EXPECT_THAT(observe_all(gate, {nothing, .3, nothing, .4}), ElementsAre(1, 0, 0, 1));
-  EntropyGate empty(paper_rules());
-  EXPECT_THAT(error_of([&] { observe_all(empty, std::vector(5, nothing)); }),
-              HasSubstr("anything to calibrate"));
+  // The warm-up waits for its five values.
+  EXPECT_THAT(observe_all(gate, {nothing, .4, .4, nothing, .4, .4, nothing}),
+              ElementsAre(0, 0, 0, 0, 0, 0, 0));
+  EXPECT_EQ(gate.state().steps, 4);
+  EXPECT_THAT(observe_all(gate, {.4, nothing, .3, nothing, .4}), ElementsAre(0, 1, 0, 0, 1));
+}
+
+TEST(EntropyGate, NumbersOfAnotherSignalAreNotGoneOnWith) {
+  GateRules mean = paper_rules();
+  mean.statistic = GateStatistic::kMean;
+  EntropyGate gate(paper_rules()), other(mean);
+  observe_all(gate, {.004, .004, .004, .004});
+  other.restore(gate.state());  // a warm-up begins anew
+  EXPECT_EQ(other.state(), EntropyGate(mean).state());
+  observe_all(other, kWarmup);
+  EXPECT_EQ(other.observe(.4).h_warm, .4);
+  EXPECT_THAT(error_of([&] { gate.restore(other.state()); }),
+              HasSubstr("watched mean entropy, now it is to watch median entropy"));
+  // Without a gate there is nothing to compare, and nothing keeps it shut.
+  EXPECT_FALSE(other.observe(.3).open());
+  EntropyGate none({.signal = GateSignal::kNone, .warmup_steps = 5});
+  none.restore(other.state());
+  EXPECT_TRUE(none.observe(std::nan("")).open());
 }
 
 TEST(EntropyGate, ATinyWarmUpAsksForAnotherStatistic) {

@@ -20,7 +20,7 @@ struct UpdateTotals {
   void add(const UpdateTotals& other);
 
   // Means over the tokens; NaN of nothing.
-  double mean_loss() const { return loss.mean(); }             // actor/pg_loss
+  double mean_loss() const { return loss.mean(); }             // with kl_coef x the KL
   double clip_fraction() const { return clipped / tokens(); }  // actor/pg_clipfrac
   double dual_clip_fraction() const { return dual_clipped / tokens(); }
   double policy_kl() const { return -log_ratio / tokens(); }  // actor/ppo_kl

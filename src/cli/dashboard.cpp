@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/report_file.h"
 
 namespace antisd {
 namespace {
@@ -32,6 +33,7 @@ int serve_until_interrupted(const DashboardOptions& options) {
 
 std::function<int()> add_dashboard(CLI::App& app) {
   const auto options = std::make_shared<DashboardOptions>();
+  options->compare = comparison_table;
   app.add_option("DIR", options->folder, "all runs below this folder are shown, also new ones")
       ->required();
   app.add_option("--port", options->port, "0 takes a free one")

@@ -52,10 +52,12 @@ class Report {
   std::ostream& out_;
 };
 
-fs::path model_directory(const RunConfig& config, Report& report) {
+fs::path model_directory(const RunConfig& config, Report& report, const Warn& warn) {
   fs::path model = config.model.path;
-  if (!config.train.init_from.empty()) {
-    fs::path parent = config.train.init_from;
+  fs::path parent = config.train.init_from;
+  if (!model.empty() && !parent.empty() && !fs::exists(parent)) {
+    warn(fmt::format("train.init_from: {} is not here; training needs it", parent.string()));
+  } else if (!parent.empty()) {
     if (fs::exists(parent / "checkpoints")) {
       const NewestCheckpoint newest = find_newest_whole(parent / "checkpoints");
       if (!newest.found) {
@@ -144,7 +146,7 @@ void report_benches(const RunConfig& config, Report& report) {
 }
 
 void report_memory(const RunConfig& config, const Method& method, const ModelShape& shape,
-                   at::Device device, at::ScalarType dtype, Report& report) {
+                   at::Device device, at::ScalarType dtype, Report& report, const Warn& warn) {
   const MemoryPlan plan = plan_memory(shape, config, method, device, dtype);
   const auto gib = [](double bytes) {
     return bytes < (1 << 27) ? fmt::format("{:8.2f} MiB", bytes / (1 << 20))
@@ -163,11 +165,12 @@ void report_memory(const RunConfig& config, const Method& method, const ModelSha
               fmt::format("{}  needed at least, on {} in {}; {} are free", gib(plan.needed()),
                           device.str(), dtype_name(dtype), gib(available)));
   if (plan.needed() <= available) return;
-  throw InputError(fmt::format("training needs about {:.1f} GiB, {} has {:.1f} GiB free",
-                               plan.needed() / (1 << 30), device.str(), available / (1 << 30)),
-                   {.remedy = "a smaller train.micro_batch_tokens or "
-                              "rollout.max_sequence_tokens, model.gradient_checkpointing, "
-                              "another device or a smaller model"});
+  // A warning: who plans a run is not always where it will run.
+  warn(fmt::format(
+      "training needs about {:.1f} GiB, {} has {:.1f} GiB free: another device, a smaller "
+      "train.micro_batch_tokens or rollout.max_sequence_tokens, model.gradient_checkpointing, or a "
+      "smaller model",
+      plan.needed() / (1 << 30), device.str(), available / (1 << 30)));
 }
 
 }  // namespace
@@ -181,7 +184,7 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   report.line("method", method_text(method));
 
-  const fs::path model = model_directory(config, report);
+  const fs::path model = model_directory(config, report, warn);
   const ModelShape shape = read_model_shape(model / "config.json");
   report_model(model, shape, report);
   const PromptRenderer renderer = make_renderer(model, config.data, warn);
@@ -204,7 +207,7 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   make_schedule(config.optim, config.train.steps);
   report_benches(config, report);
   report_prompts(config, method, problems, renderer, shape, model, report);
-  report_memory(config, method, shape, device, dtype, report);
+  report_memory(config, method, shape, device, dtype, report, warn);
 }
 
 }  // namespace antisd

@@ -71,9 +71,30 @@ for line in iter(sys.stdin.readline, ""):
   Outcome eval(const std::string& out, const std::string& more = "") const {
     return run(arguments(out, more));
   }
+  std::string train_arguments(const std::string& run_folder, const std::string& more) const {
+    return fmt::format("train '{}' record.dir='{}' eval.every=2 train.steps=4 {}",
+                       (folder_ / "run.toml").string(), (folder_ / run_folder).string(), more);
+  }
   Outcome train(const std::string& run_folder, const std::string& more) const {
-    return run(fmt::format("train '{}' record.dir='{}' eval.every=2 train.steps=4 {}",
-                           (folder_ / "run.toml").string(), (folder_ / run_folder).string(), more));
+    return run(train_arguments(run_folder, more));
+  }
+  // The exit status after a signal that came when `file` had its first row.
+  int stopped_at(const std::string& file, const std::string& arguments) const {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const std::string line = "exec " + command(arguments);
+      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      _exit(127);
+    }
+    for (int i = 0; i < 6000; ++i) {
+      std::error_code error;
+      if (fs::file_size(folder_ / file, error) > 0 && !error) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    kill(pid, SIGINT);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string bytes(const std::string& file) const { return read_file(folder_ / file); }
 
@@ -167,24 +188,8 @@ TEST_F(Eval, IsNotMadeTwiceUnlessAsked) {
 
 TEST_F(Eval, ASignalKeepsWhatIsGraded) {
   setenv("GRADING_SECONDS", "0.1", 1);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    const std::string line = "exec " + command(arguments("a"));
-    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-    _exit(127);
-  }
-  for (int i = 0; i < 3000; ++i) {
-    std::error_code error;
-    if (fs::exists(folder_ / "a/wins.jsonl", error) && fs::file_size(folder_ / "a/wins.jsonl") > 0)
-      break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  kill(pid, SIGINT);
-  int status = 0;
-  waitpid(pid, &status, 0);
+  EXPECT_EQ(stopped_at("a/wins.jsonl", arguments("a")), 130) << read_file(folder_ / "err");
   unsetenv("GRADING_SECONDS");
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130) << read_file(folder_ / "err");
   EXPECT_FALSE(fs::exists(folder_ / "a/summary.json"));
   EXPECT_EQ(bytes("out"), "");
   ASSERT_EQ(eval("a").status, 0);
@@ -245,6 +250,16 @@ TEST_F(Eval, InsideTrainingItFillsTheStepsRow) {
   EXPECT_EQ(bytes("run/eval/step-000004/wins.jsonl"), before);
 }
 
+TEST_F(Eval, InsideTrainingItsPeakIsSaved) {
+  const std::string settings = "checkpoint.every=0 checkpoint.keep_best=val-core/wins/acc/mean@4";
+  ASSERT_EQ(train("run", settings).status, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints/step-000002"));  // the best until then
+  const Json state = Json::parse(bytes("run/checkpoints/step-000004/state.json"));
+  const std::vector<Json> rows = metrics("run");
+  const auto found = [&](std::size_t step) { return rows[step]["val-core/wins/acc/mean@4"]; };
+  EXPECT_EQ(state["best"]["step"], found(4) > found(2) ? 4 : 2);
+}
+
 TEST_F(Eval, InsideTrainingItChangesNothing) {
   ASSERT_EQ(train("with", "checkpoint.every=2").status, 0);
   ASSERT_EQ(train("without", "checkpoint.every=2 eval.benches=[]").status, 0);
@@ -279,6 +294,30 @@ TEST_F(Eval, InsideTrainingItSurvivesAStop) {
        {"eval/step-000002/wins.jsonl", "eval/step-000004/more.jsonl",
         "eval/step-000002/summary.json", "checkpoints/step-000004/model/model.safetensors"})
     EXPECT_EQ(bytes(std::string("part/") + file), bytes(std::string("whole/") + file)) << file;
+}
+
+// It comes after the last step is done: the run is stopped then, not finished, and what is found
+// later reaches the row and the checkpoint.
+TEST_F(Eval, ASignalInTheLastEvaluationOfTrainingLeavesItToBeDone) {
+  const std::string settings =
+      "eval.every=4 checkpoint.every=0 checkpoint.keep_best=val-core/wins/acc/mean@4 ";
+  ASSERT_EQ(train("whole", settings).status, 0);
+  setenv("GRADING_SECONDS", "0.03", 1);
+  EXPECT_EQ(stopped_at("part/eval/step-000004/wins.jsonl", train_arguments("part", settings)), 130)
+      << read_file(folder_ / "err");
+  unsetenv("GRADING_SECONDS");
+  EXPECT_FALSE(fs::exists(folder_ / "part/eval/step-000004/summary.json"));
+  EXPECT_EQ(Json::parse(bytes("part/run.json"))["exit_reason"], "stopped by a signal");
+  EXPECT_EQ(bytes("part/checkpoints/step-000004/model/model.safetensors"),
+            bytes("whole/checkpoints/step-000004/model/model.safetensors"));
+  EXPECT_FALSE(metrics("part").back().contains("val-core/wins/acc/mean@4"));
+
+  ASSERT_EQ(train("part", settings + "--resume").status, 0);
+  EXPECT_EQ(metrics("part"), metrics("whole"));
+  for (const char* file : {"eval/step-000004/summary.json", "eval/step-000004/wins.jsonl",
+                           "checkpoints/step-000004/state.json"})  // with the best step
+    EXPECT_EQ(bytes(std::string("part/") + file), bytes(std::string("whole/") + file)) << file;
+  EXPECT_EQ(Json::parse(bytes("part/run.json"))["exit_reason"], "finished");
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ void Microscope::grade(Seen& seen, std::span<const LookRequest> requests) {
     const bool known = requests[p].reward && seen.batch.groups[p].rollouts.size() == 1;
     if (!known) grader.start(p, seen.prompts.prompts[p], seen.batch.groups[p]);
   }
-  grader.finish(seen.prompts, seen.batch);
+  grader.finish(seen.batch);
   for (std::size_t p = 0; p < requests.size(); ++p) {
     if (requests[p].reward && requests[p].response_ids)
       seen.batch.groups[p].rollouts.front().grade = {.reward = requests[p].reward,

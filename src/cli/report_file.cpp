@@ -10,18 +10,28 @@ namespace {
 
 constexpr std::int64_t kReadBytes = std::int64_t{64} << 20;  // of a file at a time
 
-Comparison compare(const std::vector<std::filesystem::path>& paths,
-                   const std::vector<std::string>& names) {
+RunResults results_of(const RunReader& run) {
+  RunResults results{.name = run.name(),
+                     .method = run.method(),
+                     .model = plain_value(run.config(), "model.path"),
+                     .seed = plain_value(run.config(), "train.seed"),
+                     .notes = run.notes()};
+  for (const auto& [step, summary] : run.evaluations())
+    results.evaluations.push_back({step, summary_from(summary, run.name())});
+  return results;
+}
+
+}  // namespace
+
+Comparison compare(const RunSet& runs) {
   std::vector<RunResults> results;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    results.push_back(read_run_results(paths[i]));
-    results.back().name = names[i];
-  }
+  for (const RunSet::Entry& entry : runs.runs())
+    results.push_back(results_of(*entry.reader));
   return compare_runs(results);
 }
 
-// The table above the page's evaluations; the page has the intervals of single benchmarks below it.
-Json comparison_json(const Comparison& comparison) {
+Json comparison_table(const RunSet& runs) {
+  const Comparison comparison = compare(runs);
   if (comparison.benches.empty()) return nullptr;
   Json head = {"run", "method", "best at step", "average, %", "95 % interval", "speedup over GRPO"};
   Json rows = Json::array();
@@ -36,21 +46,19 @@ Json comparison_json(const Comparison& comparison) {
   return {{"head", std::move(head)}, {"rows", std::move(rows)}};
 }
 
-}  // namespace
-
 WrittenReport write_report(const std::vector<Folder>& folders, const std::string& title,
                            const std::filesystem::path& file) {
   std::vector<std::filesystem::path> paths;
   for (const Folder& folder : folders)
     paths.push_back(folder.path());
   const std::vector<std::string> names = short_names(paths);
-  RunSet runs;
+  RunSet runs(comparison_table);
   for (std::size_t i = 0; i < folders.size(); ++i)
     runs.add(names[i], folders[i]);
   while (runs.refresh(kReadBytes)) {
   }
-  WrittenReport written{.comparison = compare(paths, names)};
-  const std::string page = report_html(runs, title, comparison_json(written.comparison));
+  WrittenReport written{.comparison = compare(runs)};
+  const std::string page = report_html(runs, title);
   write_file_atomically(file, page);
   written.bytes = page.size();
   return written;

@@ -7,9 +7,14 @@
 #include <vector>
 
 #include "report/folder.h"
+#include "report/run_set.h"
 #include "results/comparison.h"
 
 namespace antisd {
+
+// The runs' evaluations compared, and the table of them above a page's own.
+Comparison compare(const RunSet& runs);
+Json comparison_table(const RunSet& runs);
 
 struct WrittenReport {
   Comparison comparison;  // of the runs' evaluations

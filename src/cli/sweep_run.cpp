@@ -2,11 +2,14 @@
 
 #include <fstream>
 #include <iostream>
+#include <limits>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/interrupt.h"
 #include "cli/report_file.h"
+#include "core/error.h"
 #include "sweep/arms.h"
 #include "sweep/outcome_words.h"
 
@@ -37,8 +40,9 @@ int sweep_and_report(SweepSettings settings, const SweepOutput& output, Console&
     done += run.is_done ? 1 : 0;
     begun += run.has_begun && !run.is_done ? 1 : 0;
   }
-  console.info(fmt::format("{} runs in {}: {} finished before, {} go on, {} at a time", runs.size(),
-                           settings.directory.string(), done, begun, settings.limits.jobs));
+  console.info(fmt::format("{} run{} in {}: {} finished before, {} to go on, {} at a time",
+                           runs.size(), runs.size() == 1 ? "" : "s", settings.directory.string(),
+                           done, begun, settings.limits.jobs));
   LiveTable table({.descriptor = 2, .quiet = output.quiet});
   const SweepEnd end = run_sweep(settings, runs, console, table, stop);
   if (end.stopped) {
@@ -46,7 +50,14 @@ int sweep_and_report(SweepSettings settings, const SweepOutput& output, Console&
     return kInterruptedStatus;
   }
   const std::vector<ArmOutcome> arms = read_arms(runs);
-  std::cout << outcome_table(arms, kBaseline);
+  if (arms.empty()) {
+    throw RunError("no run came as far as a step",
+                   {.where = settings.directory.string(),
+                    .remedy = "mend what the warnings above say; the same command goes on"});
+  }
+  const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  std::cout << outcome_table(arms, kBaseline,
+                             is_terminal ? table.columns() : std::numeric_limits<int>::max());
   if (output.in_words) std::cout << "\n" << outcome_words(arms, kBaseline);
   std::vector<Folder> folders;
   for (const PlannedRun& run : runs)

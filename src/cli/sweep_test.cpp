@@ -47,6 +47,13 @@ TEST_F(Sweep, AFailedRunIsToldAndTheOthersFinish) {
   EXPECT_THAT(outcome.out, HasSubstr("grpo"));
 }
 
+TEST_F(Sweep, NothingToShowIsAFailure) {
+  const Outcome outcome = sweep("--methods grpo model.path=" + (folder_ / "absent").string());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("absent"), HasSubstr("no run came as far as a step")));
+  EXPECT_EQ(outcome.out, "");
+}
+
 TEST_F(Sweep, AMistakeIsFoundBeforeAnythingRuns) {
   EXPECT_THAT(sweep("--methods grpo,antsd").err, HasSubstr("antisd"));
   EXPECT_THAT(sweep("optim.lrr=1,2").err, HasSubstr("optim.lr"));

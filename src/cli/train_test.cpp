@@ -68,6 +68,74 @@ TEST_F(Train, ResumingASlowTeacherChangesNotAByte) {
   EXPECT_THAT(changed.err, HasSubstr("teacher_ema"));
 }
 
+// Everything at once that a step can leave behind for the next.
+TEST_F(Train, ResumingSeveralUpdatesAStepChangesNotAByte) {
+  const std::string settings =
+      "train.minibatches=2 train.epochs=2 train.micro_batch_tokens=48 loss.kl_coef=0.1 "
+      "optim.schedule=cosine optim.warmup_steps=2 context.peer=group "
+      "method.name=antisd-student-gate "
+      "eval.n.default=2 eval.every=2 eval.max_sequence_tokens=20 checkpoint.every=2 "
+      "checkpoint.keep_best=val-core/problems/acc/mean@2 "
+      "eval.benches=" +
+      (folder_ / "problems.jsonl").string() + " ";
+  ASSERT_EQ(train("whole", settings).status, 0) << read_file(folder_ / "err");
+  // The schedule knows the last step: a stop, not fewer steps.
+  const pid_t pid = start("parts", settings);
+  wait_for_steps("parts", 2);
+  kill(pid, SIGTERM);
+  const int status = status_of(pid);
+  EXPECT_TRUE(status == 130 || status == 0) << status;
+  ASSERT_EQ(train("parts", settings + "--resume").status, 0);
+  EXPECT_EQ(weights("parts", 6), weights("whole", 6));
+  EXPECT_EQ(reproducible("parts"), reproducible("whole"));
+  const Json last = metrics("whole").back();
+  EXPECT_GT(last["actor/kl_loss"].get<double>(), 0);
+  EXPECT_NE(last["actor/ppo_kl"].get<double>(), 0);
+  EXPECT_TRUE(last.contains("val-core/problems/acc/mean@2"));
+  EXPECT_EQ(read_file(folder_ / "parts/eval/step-000006/problems.jsonl"),
+            read_file(folder_ / "whole/eval/step-000006/problems.jsonl"));
+}
+
+TEST_F(Train, AStepThatFailsLosesNothing) {
+  const std::string warmup = "method.gate.warmup_steps=4 ";
+  ASSERT_EQ(train("whole", warmup).status, 0);
+  for (const char* run : {"run", "other"}) {
+    const Outcome stopped = train(run, warmup + "method.gate.min_warm=50");
+    EXPECT_EQ(stopped.status, 2);
+    EXPECT_THAT(stopped.err, AllOf(HasSubstr("too small to gate on"), HasSubstr("saving step 3")));
+  }
+  // With another choice it goes on as if nothing had been,
+  EXPECT_THAT(train("run", warmup + "--resume").err, HasSubstr("step-000003"));
+  EXPECT_EQ(weights("run", 6), weights("whole", 6));
+  EXPECT_EQ(reproducible("run"), reproducible("whole"));
+  // and with another statistic the gate does not mix the two.
+  const Outcome other = train("other", "method.gate.statistic=mean --resume");
+  EXPECT_EQ(other.status, 0) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("warm-up begins anew"));
+  const std::vector<Json> rows = metrics("other");
+  ASSERT_THAT(rows, SizeIs(6));
+  EXPECT_TRUE(rows[4]["antisd/h_warm"].is_null());  // two steps from the third on
+  EXPECT_DOUBLE_EQ(
+      rows[5]["antisd/h_warm"].get<double>(),
+      (rows[3]["antisd/gate_signal"].get<double>() + rows[4]["antisd/gate_signal"].get<double>()) /
+          2);
+}
+
+TEST_F(Train, ARewardThatIsNoNumberStopsTheStep) {
+  write_file_atomically(folder_ / "reward.py", R"(
+import json, sys
+for line in iter(sys.stdin.readline, ""):
+    row = json.loads(line)
+    print(json.dumps({"id": row["id"], "reward": float("nan")}), flush=True)
+)");
+  const Outcome outcome = train("run", "rollout.max_sequence_tokens=100");
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("step 1: reward.command gave a reward that is not a"),
+                                 HasSubstr("problem 'p"), HasSubstr("failed/step-000001.jsonl"),
+                                 HasSubstr("mend the grader")));
+  EXPECT_TRUE(fs::exists(folder_ / "run/failed/step-000001.jsonl"));
+}
+
 TEST_F(Train, ADryRunSaysEverythingWithoutWeights) {
   fs::remove(folder_ / "model/model.safetensors");
   const auto dry_run = [&](const std::string& more) {
@@ -96,11 +164,15 @@ TEST_F(Train, ADryRunSaysEverythingWithoutWeights) {
   refused("data.train=missing.jsonl", "missing.jsonl");
   refused("data.max_prompt_tokens=2", "problems.jsonl");
   refused("eval.benches=missing_bench.jsonl", "missing_bench.jsonl");
-  refused("train.init_from=missing/step-000001", "missing");
-  refused(
+  refused("train.init_from=missing/step-000001 model.path=''", "missing");
+  // What is only not here is said: the run may be planned on another machine.
+  const Outcome elsewhere = dry_run(
       "rollout.prompts_per_step=1000000 rollout.max_sequence_tokens=128 "
-      "train.micro_batch_tokens=100000000000",
-      "GiB free");
+      "train.micro_batch_tokens=100000000000 train.init_from=missing/step-000001");
+  EXPECT_EQ(elsewhere.status, 0);
+  EXPECT_THAT(elsewhere.err,
+              AllOf(HasSubstr("warning: training needs about"), HasSubstr("GiB free"),
+                    HasSubstr("warning: train.init_from: missing/step-000001")));
   write_file_atomically(folder_ / "model/config.json", R"({"model_type":"mamba"})");
   refused("", "mamba");
 }
@@ -141,6 +213,12 @@ TEST_F(Train, ContinualTrainingInheritsOptimizerAndCursor) {
   EXPECT_EQ(metrics("antisd").front()["training/global_step"], 1);
   // The first step starts from the parent's weights: its own sampler agrees with them.
   EXPECT_LT(metrics("antisd").front()["training/rollout_probs_diff_max"].get<double>(), 1e-5);
+  // Going on with it changes not a byte either.
+  const std::string settings = fmt::format("train.init_from='{}' ", parent);
+  ASSERT_EQ(train("parts", settings + "train.steps=1").status, 0);
+  ASSERT_EQ(train("parts", settings + "train.steps=3 --resume").status, 0);
+  EXPECT_EQ(weights("parts", 3), weights("antisd", 3));
+  EXPECT_EQ(reproducible("parts"), reproducible("antisd"));
   // A run directory stands for its newest checkpoint.
   EXPECT_EQ(
       train("again", fmt::format("train.init_from='{}' train.steps=1", (folder_ / "grpo").string()))
@@ -231,6 +309,11 @@ TEST_F(Train, MistakesAreOneClearMessage) {
   write_file_atomically(folder_ / "questions.jsonl", R"({"id":"q0","problem":"1 2 3"})");
   EXPECT_THAT(message("g", "reward.kind=math data.train=" + (folder_ / "questions.jsonl").string()),
               AllOf(HasSubstr("questions.jsonl"), HasSubstr("answer")));
+  EXPECT_THAT(message("i", "reward.kind=code"),
+              AllOf(HasSubstr("problem 'p0'"), HasSubstr("no tests"), HasSubstr("data convert")));
+  EXPECT_THAT(
+      message("j", "reward.kind=countdown data.train=" + (folder_ / "questions.jsonl").string()),
+      AllOf(HasSubstr("problem 'q0'"), HasSubstr("no numbers and target")));
 
   ASSERT_EQ(train("run", "train.steps=2").status, 0);
   EXPECT_THAT(message("run", ""), HasSubstr("--resume"));
@@ -250,7 +333,12 @@ TEST_F(Train, MistakesAreOneClearMessage) {
   EXPECT_THAT(message("run", "--resume"), HasSubstr("the data set had 6 problems"));
   fs::remove(folder_ / "problems.jsonl");
   EXPECT_THAT(message("run", "--resume"), HasSubstr("problems.jsonl"));
-  EXPECT_EQ(metrics("run").size(), 2u);  // nothing is lost
+  // Nothing is lost, neither the steps nor what the run said of itself.
+  EXPECT_EQ(metrics("run").size(), 2u);
+  const Json run = Json::parse(read_file(folder_ / "run/run.json"));
+  EXPECT_EQ(run["exit_reason"], "finished");
+  EXPECT_TRUE(run.contains("version"));
+  EXPECT_THAT(read_file(folder_ / "run/log.txt"), HasSubstr("the data set had 6 problems"));
 }
 
 }  // namespace

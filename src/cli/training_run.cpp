@@ -13,6 +13,7 @@
 #include "eval/evaluator.h"
 #include "io/step_name.h"
 #include "model/weights.h"
+#include "reward/countdown_grader.h"
 #include "trainer/stop_signals.h"
 #include "trainer/trainer.h"
 
@@ -105,6 +106,30 @@ std::optional<MetricSet> evaluate_step(Evaluator& evaluator, const RunConfig& co
   }
 }
 
+// What the reward needs of each problem: better said now than in the middle of a step.
+void check_gradable(const PromptSet& problems, const RewardConfig& reward) {
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    const Problem& problem = problems[i];
+    const std::string where = fmt::format("data.train, problem '{}'", problem.id);
+    if (reward.kind == "code" && problem.tests.is_null()) {
+      throw InputError("it has no tests to grade code with",
+                       {.where = where,
+                        .remedy = "name their column, data.map = {tests = \"THEIR_COLUMN\"}, or "
+                                  "make them with `antisd data convert`"});
+    }
+    if (reward.kind == "math" && problem.answer.empty()) {
+      throw InputError("it has tests and no answer to grade with",
+                       {.where = where, .remedy = "use reward.kind = \"code\""});
+    }
+    if (reward.kind != "countdown") continue;
+    try {
+      read_countdown_problem(prompt_text(problem));
+    } catch (const InputError& error) {
+      throw InputError(error.problem(), {.where = where, .remedy = error.context().remedy});
+    }
+  }
+}
+
 int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
              Console& console, const std::function<bool()>& stop, std::int64_t& last_step) {
   const Method method = resolve_method(config.method, config.loss);
@@ -126,6 +151,8 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   if (method.slow_teacher()) state.teacher.emplace(state.model, state.optimizer);
   restore(state, source);
   last_step = state.step;
+  if (state.step > 0 && source.resumed && state.gate.state().steps == 0)
+    warn("the gate watches something else now: its warm-up begins anew");
   warn_of_limits(config, method, state.model.shape(), warn);
   std::optional<CausalLm> reference;
   if (config.loss.kl_coef > 0) reference = load_model(state.reference, device, state.model.dtype());
@@ -182,21 +209,24 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
     throw InputError("no training data is named",
                      {.where = "data.train", .remedy = "give JSONL or Parquet files"});
   }
-  const bool needs_answers = config.reward.kind == "math" || config.reward.kind == "code";
-  return PromptSet::load({.files = config.data.train,
-                          .map = config.data.map,
-                          .require_answer = needs_answers,
-                          .drop_duplicates = false,
-                          .drop_empty_answers = needs_answers,
-                          .max_prompt_characters = 0,
-                          .max_prompt_tokens = config.data.max_prompt_tokens,
-                          .count_tokens =
-                              [&](const Problem& p) {
-                                const std::int64_t tokens = std::ssize(renderer.encode(p));
-                                if (lengths != nullptr) lengths->push_back(tokens);
-                                return tokens;
-                              }},
-                         &report);
+  const bool needs_answers = config.reward.kind == "math";
+  PromptSet problems = PromptSet::load({.files = config.data.train,
+                                        .map = config.data.map,
+                                        .require_answer = needs_answers,
+                                        .drop_duplicates = false,
+                                        .drop_empty_answers = needs_answers,
+                                        .max_prompt_characters = 0,
+                                        .max_prompt_tokens = config.data.max_prompt_tokens,
+                                        .count_tokens =
+                                            [&](const Problem& p) {
+                                              const std::int64_t tokens =
+                                                  std::ssize(renderer.encode(p));
+                                              if (lengths != nullptr) lengths->push_back(tokens);
+                                              return tokens;
+                                            }},
+                                       &report);
+  check_gradable(problems, config.reward);
+  return problems;
 }
 
 void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
@@ -219,13 +249,6 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
       (config.eval.benches.empty() || config.eval.every == 0)) {
     warn(fmt::format("checkpoint.keep_best: nothing is evaluated, so there is no '{}'",
                      saved.keep_best));
-  }
-  if (saved.keep_best.starts_with("val-") && saved.every > 0 &&
-      config.eval.every % saved.every != 0) {
-    warn(
-        fmt::format("eval.every = {} is no multiple of checkpoint.every = {}: checkpoint.keep_best "
-                    "sees the steps alone that are both evaluated and saved",
-                    config.eval.every, saved.every));
   }
 }
 

@@ -29,8 +29,9 @@ constexpr std::array kPresetKeys = {
     PresetKey{"method.signal.clamp_term", "0", "5"},
     PresetKey{"method.signal.max_response_tokens", "0", "12000"},
     PresetKey{"context.fallback", "dataset", "feedback"},
-    PresetKey{"rollout.max_sequence_tokens", "32768", "16384"},
 };
+// Its training length too; but a length suits the model and the data, so whoever set one means it.
+constexpr const char* kReleasedLength = "rollout.max_sequence_tokens=16384";
 
 }  // namespace
 
@@ -44,7 +45,7 @@ void RunConfig::describe_method() {
                "antisd-student-gate", "antisd-no-teacher", "antisd-two-sided"});
   o.add("method.preset", method.preset,
         "the paper's numbers, or those of the authors' released code; a key set beside it or later "
-        "wins")
+        "wins, and rollout.max_sequence_tokens (16384 in the released code) wherever it is set")
       .one_of({"paper", "released"});
   o.add("method.lambda_max", method.lambda_max,
         "weight of the per-token term while the gate is open")
@@ -140,6 +141,8 @@ void RunConfig::resolve() {
     const char* value = method.preset == "released" ? row.released : row.paper;
     options_.imply("method.preset", fmt::format("{}={}", row.key, value));
   }
+  if (method.preset == "released" && !options_.find("rollout.max_sequence_tokens")->was_set())
+    options_.imply("method.preset", kReleasedLength);
   validate();
 }
 

@@ -110,6 +110,23 @@ TEST(RunConfig, AKeyBesideThePresetOrLaterWins) {
   EXPECT_EQ(reopen(both, {"method.preset=paper"}), 1.0);
 }
 
+TEST(RunConfig, NoPresetChangesALengthThatSomebodySet) {
+  const auto length = [](const char* file, std::initializer_list<const char*> lines) {
+    RunConfig c;
+    c.options().load_toml_text(file, "file");
+    for (const char* line : lines)
+      c.options().assign(line);
+    c.resolve();
+    return c.rollout.max_sequence_tokens;
+  };
+  const char* own = "[rollout]\nmax_sequence_tokens = 4096\n";
+  EXPECT_EQ(length("", {"method.preset=released"}), 16384);
+  EXPECT_EQ(length("", {"method.preset=paper"}), 32768);
+  EXPECT_EQ(length(own, {"method.preset=released"}), 4096);
+  EXPECT_EQ(length(own, {"method.preset=paper"}), 4096);
+  EXPECT_EQ(length("[method]\npreset = 'released'\n", {"rollout.max_sequence_tokens=4096"}), 4096);
+}
+
 std::string recipe(const std::filesystem::path& file) {
   RunConfig c;
   c.options().load_toml(file);

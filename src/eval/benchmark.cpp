@@ -151,8 +151,10 @@ void check_gradable(const Benchmark& benchmark) {
   }
 }
 
-std::int64_t samples_of(const std::string& name, const IntegerMap& n) {
-  for (const std::string& key : {name, std::string("default")})
+// By the benchmark's name or its file's.
+std::int64_t samples_of(const Benchmark& benchmark, const IntegerMap& n) {
+  for (const std::string& key :
+       {benchmark.name, benchmark.file.stem().string(), std::string("default")})
     if (const auto found = n.find(key); found != n.end()) return found->second;
   return 1;
 }
@@ -164,7 +166,7 @@ Benchmark load_benchmark(const std::string& name_or_path, const RunConfig& confi
   benchmark.file =
       is_path(name_or_path) ? fs::path(name_or_path) : find_file(name_or_path, config.eval.dir);
   benchmark.name = name_of(benchmark.file);
-  benchmark.n = samples_of(benchmark.name, config.eval.n);
+  benchmark.n = samples_of(benchmark, config.eval.n);
   ReadRows read = read_rows_of(benchmark.file);
   benchmark.grader = grader_of(benchmark.name, read, config);
   benchmark.problems = std::move(read.problems);

@@ -36,6 +36,11 @@ TEST_F(BenchmarkTest, IsFoundByNameOrPath) {
   EXPECT_EQ(load_benchmark("gsm8k", config_).name, "gsm8k");
   EXPECT_EQ(load_benchmark(path, config_).name, "own");
   EXPECT_EQ(load_benchmark(path, config_).n, 1);
+  config_.eval.n["gsm8k"] = 1;
+  config_.eval.n["gsm8k_test"] = 3;  // its file's name, for those who call it so
+  EXPECT_EQ(load_benchmark("gsm8k", config_).n, 1);
+  config_.eval.n.erase("gsm8k");
+  EXPECT_EQ(load_benchmark("gsm8k", config_).n, 3);
   config_.eval.n["default"] = 6;
   EXPECT_EQ(load_benchmark("own", config_).n, 6);
   EXPECT_THAT(error("aime42"), AllOf(HasSubstr("eval.benches: there is no benchmark 'aime42'"),

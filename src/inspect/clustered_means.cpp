@@ -2,44 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
-#include "core/check.h"
+#include "results/interval.h"
 
 namespace antisd {
-namespace {
-
-// P(|T| <= t), a finite sum for whole degrees of freedom.
-double two_sided(double t, std::int64_t degrees) {
-  const double angle = std::atan(t / std::sqrt(static_cast<double>(degrees)));
-  const double cosine = std::cos(angle);
-  const bool odd = degrees % 2 == 1;
-  double term = odd ? cosine : 1, sum = degrees > 1 ? term : 0;
-  for (std::int64_t k = odd ? 3 : 2; k < degrees; k += 2) {
-    term *= cosine * cosine * static_cast<double>(k - 1) / static_cast<double>(k);
-    sum += term;
-  }
-  const double sine = std::sin(angle) * sum;
-  return odd ? 2 / std::numbers::pi * (angle + sine) : sine;
-}
-
-}  // namespace
-
-double student_975(std::int64_t degrees) {
-  ANTISD_CHECK_LE(1, degrees);
-  constexpr double z = 1.959963984540054;
-  if (degrees > 200) {  // the expansion in 1 / degrees is exact to 1e-8 there
-    const double n = static_cast<double>(degrees);
-    return z + (std::pow(z, 3) + z) / (4 * n) +
-           (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * n * n);
-  }
-  double low = z, high = 13;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (two_sided(middle, degrees) < 0.95 ? low : high) = middle;
-  }
-  return low;
-}
 
 void ClusteredMeans::add(std::int64_t key, std::int64_t cluster, double value) {
   std::vector<Cell>& cells = cells_[key];
@@ -78,7 +44,7 @@ ClusteredMean ClusteredMeans::of(std::int64_t key) const {
   for (const Cell& cell : at->second)
     squares += std::pow(cell.sum - static_cast<double>(cell.count) * mean.mean, 2);
   const double m = static_cast<double>(mean.clusters);
-  const double half = student_975(mean.clusters - 1) * std::sqrt(m / (m - 1) * squares) / total;
+  const double half = student_quantile(m - 1) * std::sqrt(m / (m - 1) * squares) / total;
   mean.low = mean.mean - half;
   mean.high = mean.mean + half;
   return mean;

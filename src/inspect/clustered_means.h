@@ -42,7 +42,4 @@ class ClusteredMeans {
   std::unordered_map<std::int64_t, std::vector<Cell>> cells_;  // by cluster, ascending
 };
 
-// The point that Student's t exceeds with probability 2.5 %, for 1, 2, ... degrees of freedom.
-double student_975(std::int64_t degrees);
-
 }  // namespace antisd

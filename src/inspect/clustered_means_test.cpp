@@ -9,17 +9,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(ClusteredMeans, StudentsPointsAreThoseOfTheTables) {
-  EXPECT_NEAR(student_975(1), 12.7062047, 1e-6);
-  EXPECT_NEAR(student_975(2), 4.30265273, 1e-7);
-  EXPECT_NEAR(student_975(5), 2.57058184, 1e-7);
-  EXPECT_NEAR(student_975(10), 2.22813885, 1e-7);
-  EXPECT_NEAR(student_975(29), 2.04522964, 1e-7);
-  EXPECT_NEAR(student_975(200), 1.97189622, 1e-7);
-  EXPECT_NEAR(student_975(201), 1.97183649, 1e-6);
-  EXPECT_NEAR(student_975(1'000'000), 1.95996636, 1e-7);
-}
-
 TEST(ClusteredMeans, OneValueAClusterIsTheUsualInterval) {
   ClusteredMeans means;
   const double values[] = {1, 2, 4, 9};  // mean 4, variance 38 / 3

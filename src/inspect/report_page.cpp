@@ -54,7 +54,9 @@ function paint(box, response) {
   let chosen = null;
   box.addEventListener("mouseover", event => {
     const span = event.target.closest("[data-token]");
-    if (span && !span.title) span.title = numbers(response, +span.dataset.token).replace(/[,:] /g, "\n");
+    if (!span) return;
+    line.textContent = numbers(response, +span.dataset.token);
+    span.title = line.textContent.replace(/[,:] /g, "\n");
   });
   box.addEventListener("click", event => {
     const span = event.target.closest("[data-token]");

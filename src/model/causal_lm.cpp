@@ -215,7 +215,7 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) co
   return rms_norm(x, final_norm_, shape_.norm_eps);
 }
 
-at::Tensor CausalLm::extend(const CacheExtension& tokens, const KvView& cache) const {
+void CausalLm::extend(const CacheExtension& tokens, const KvView& cache) const {
   const at::NoGradGuard no_grad;
   check_length(tokens.longest_sequence);
   ANTISD_CHECK_EQ(cache.size(), layers_.size());
@@ -225,11 +225,12 @@ at::Tensor CausalLm::extend(const CacheExtension& tokens, const KvView& cache) c
                      shape_.layers[i].window, attention_scale());
   };
   if (suits_dense_forward(*this)) {
-    return dense_forward(*this, dense_tokens(tokens.ids, tokens.positions),
-                         [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
-                           store_kv(k, v, tokens.slots, cache[i]);
-                           return attend(i, q);
-                         });
+    dense_forward(*this, dense_tokens(tokens.ids, tokens.positions),
+                  [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
+                    store_kv(k, v, tokens.slots, cache[i]);
+                    return i + 1 < layers_.size() ? attend(i, q) : at::Tensor();
+                  });
+    return;
   }
   ResidualStream x(at::embedding(embedding_, tokens.ids), /*own=*/true);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -238,7 +239,6 @@ at::Tensor CausalLm::extend(const CacheExtension& tokens, const KvView& cache) c
         i, x, {tokens.positions, tokens.longest_sequence, &target},
         [&](const at::Tensor& q, const at::Tensor&, const at::Tensor&) { return attend(i, q); });
   }
-  return x.normed(final_norm_, shape_.norm_eps);
 }
 
 at::Tensor CausalLm::decode(const DecodeStep& step, const KvView& cache) const {

@@ -44,9 +44,10 @@ class CausalLm {
   // outside the vocabulary or sequences that are too long.
   at::Tensor hidden_states(const PackedBatch& batch, bool checkpoint = false) const;
 
-  // The same for tokens that follow others in a cache: their keys and values are stored there, then
-  // attention reads the cache. No gradients. ids are checked by the caller.
-  at::Tensor extend(const CacheExtension& tokens, const KvView& cache) const;
+  // Tokens that follow others in a cache: their keys and values are stored there, then attention
+  // reads the cache. extend() does no more; decode() yields [rows, hidden], after the last norm. No
+  // gradients. ids are checked by the caller.
+  void extend(const CacheExtension& tokens, const KvView& cache) const;
   at::Tensor decode(const DecodeStep& step, const KvView& cache) const;
 
   // Makes the rotary tables of positions [0, positions) now, so that no later pass up to there

@@ -43,6 +43,7 @@ class DenseForward {
                          {q.data_ptr<float>(), k.data_ptr<float>(), v.data_ptr<float>()});
       });
       const at::Tensor mixed = attend(layer, q, k, v);
+      if (!mixed.defined()) return {};
       for_each_run([&](const Run& run) { rest_of_layer(run, w, data(mixed)); });
     }
     at::Tensor states = at::empty({tokens, hidden}, at::kFloat);

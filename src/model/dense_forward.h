@@ -18,7 +18,8 @@ struct DenseTokens {
   const std::int32_t* positions = nullptr;
 };
 
-// Attention proper of one layer: [tokens, heads, head_dim] each -> [tokens, heads, head_dim].
+// Attention proper of one layer: [tokens, heads, head_dim] each -> [tokens, heads, head_dim], or
+// nothing where nobody reads what follows: the pass then ends there with nothing.
 using DenseAttend = std::function<at::Tensor(std::size_t layer, const at::Tensor& q,
                                              const at::Tensor& k, const at::Tensor& v)>;
 

@@ -37,26 +37,27 @@ namespace avx512 {
 }  // namespace avx512
 #endif
 
-struct Kernels {
-  decltype(&plain::product) product;
-  decltype(&plain::transpose) transpose;
-};
-
-Kernels choose_kernels() {
+std::vector<TileKernels> find_kernels() {
+  std::vector<TileKernels> found;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
-    return {avx512::product, avx512::transpose};
+    found.push_back({"avx512", avx512::product, avx512::transpose});
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return {avx2::product, avx2::transpose};
+    found.push_back({"avx2", avx2::product, avx2::transpose});
 #endif
-  return {plain::product, plain::transpose};
+  found.push_back({"plain", plain::product, plain::transpose});
+  return found;
 }
 
-const Kernels kKernels = choose_kernels();
+const TileKernels kKernels = find_kernels().front();
 
 }  // namespace
+
+std::vector<TileKernels> tile_kernels() {
+  return find_kernels();
+}
 
 void tile_product(std::int64_t m, std::int64_t n, std::int64_t k, StridedMatrix a, const float* b,
                   std::int64_t b_row, float* c, std::int64_t c_row, bool add) {

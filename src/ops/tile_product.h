@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace antisd {
 
@@ -25,5 +26,17 @@ void tile_product(std::int64_t m, std::int64_t n, std::int64_t k, StridedMatrix 
 void transpose_tile(const float* from, std::int64_t from_row, std::int64_t rows,
                     std::int64_t columns, float* to, std::int64_t to_row,
                     std::int64_t padded_rows = 0);
+
+// The same with one kind of vector instructions; transpose does not pad.
+struct TileKernels {
+  const char* name;
+  void (*product)(std::int64_t m, std::int64_t n, std::int64_t k, StridedMatrix a, const float* b,
+                  std::int64_t b_row, float* c, std::int64_t c_row, bool add);
+  void (*transpose)(const float* from, std::int64_t from_row, std::int64_t rows,
+                    std::int64_t columns, float* to, std::int64_t to_row);
+};
+
+// Those that this machine can run, the one in use first.
+std::vector<TileKernels> tile_kernels();
 
 }  // namespace antisd

@@ -19,7 +19,7 @@ std::vector<float> random_numbers(std::size_t count, unsigned seed) {
 
 // Against three loops in double, with rows longer than what is used and both strides of A; numbers
 // beside C must stay as they are.
-TEST(TileProduct, EqualsThreeLoops) {
+void expect_equals_three_loops(const TileKernels& kernels) {
   for (const std::int64_t m : {1, 5, 6, 7, 8, 15, 24}) {
     for (const std::int64_t n : {1, 16, 31, 48}) {
       for (const std::int64_t k : {1, 13, 32}) {
@@ -31,7 +31,7 @@ TEST(TileProduct, EqualsThreeLoops) {
             const StridedMatrix matrix =
                 transposed ? StridedMatrix{a.data(), 1, m + 1} : StridedMatrix{a.data(), k + 1, 1};
             std::vector<float> c = before;
-            tile_product(m, n, k, matrix, b.data(), b_row, c.data(), c_row, add);
+            kernels.product(m, n, k, matrix, b.data(), b_row, c.data(), c_row, add);
             for (std::int64_t i = 0; i < m; ++i) {
               for (std::int64_t j = 0; j < c_row; ++j) {
                 double expected = j < n && !add ? 0 : before[i * c_row + j];
@@ -39,12 +39,31 @@ TEST(TileProduct, EqualsThreeLoops) {
                   expected +=
                       static_cast<double>(a[i * matrix.row + p * matrix.column]) * b[p * b_row + j];
                 ASSERT_NEAR(c[i * c_row + j], expected, 1e-5)
-                    << m << ' ' << n << ' ' << k << ' ' << transposed << ' ' << add;
+                    << kernels.name << ' ' << m << ' ' << n << ' ' << k << ' ' << transposed << ' '
+                    << add;
               }
             }
           }
         }
       }
+    }
+  }
+}
+
+TEST(TileProduct, EqualsThreeLoopsWithEveryKindOfInstructions) {
+  for (const TileKernels& kernels : tile_kernels())
+    expect_equals_three_loops(kernels);
+}
+
+TEST(TransposeTile, ExchangesRowsAndColumnsWithEveryKindOfInstructions) {
+  for (const TileKernels& kernels : tile_kernels()) {
+    const std::int64_t rows = 37, columns = 27;
+    const auto from = random_numbers(rows * columns, 5);
+    std::vector<float> to(rows * columns);
+    kernels.transpose(from.data(), columns, rows, columns, to.data(), rows);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t column = 0; column < columns; ++column)
+        ASSERT_EQ(to[column * rows + row], from[row * columns + column]) << kernels.name;
     }
   }
 }

@@ -129,7 +129,8 @@ class Dashboard::Server {
       : options_(std::move(options)),
         root_(existing_folder(options_.folder)),
         folder_(root_, {.boundary = root_}),
-        id_(random_hex()) {
+        id_(random_hex()),
+        runs_(options_.compare) {
     check_token(options_.token);
     if (options_.token.empty() && !is_loopback(options_.host)) options_.token = random_hex();
     find();

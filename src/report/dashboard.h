@@ -15,6 +15,8 @@
 #include <memory>
 #include <string>
 
+#include "report/run_set.h"
+
 namespace antisd {
 
 struct DashboardOptions {
@@ -23,6 +25,7 @@ struct DashboardOptions {
   int port = 8484;            // 0: a free one
   std::string token = {};     // made up where the host is no loopback address
   double look_seconds = 1.0;  // between looks at the files
+  RunSet::Compare compare = {};
 };
 
 class Dashboard {

@@ -100,12 +100,11 @@ Json choose_samples(const RunSet& runs) {
   return samples;
 }
 
-std::string report_html(const RunSet& runs, const std::string& title, const Json& comparison) {
+std::string report_html(const RunSet& runs, const std::string& title) {
   Document document = page(title, false);
   document.body += "<script type=\"application/json\" id=\"data\">{\"update\":" +
                    script_json_text(runs.update(0)) +
-                   ",\"samples\":" + script_json(choose_samples(runs)) +
-                   ",\"comparison\":" + script_json(comparison) + "}</script>";
+                   ",\"samples\":" + script_json(choose_samples(runs)) + "}</script>";
   return render(document);
 }
 

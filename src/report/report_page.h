@@ -13,9 +13,7 @@
 
 namespace antisd {
 
-// `comparison` is null or {"head": [..], "rows": [[..]]}: a table of texts above the evaluations.
-std::string report_html(const RunSet& runs, const std::string& title,
-                        const Json& comparison = nullptr);
+std::string report_html(const RunSet& runs, const std::string& title);
 
 // Asks /api/update and /api/samples of the server it came from.
 std::string live_html(const std::string& title, const std::string& nonce);

@@ -79,8 +79,10 @@ void RunSet::describe_set() {
       values[runs_[run].id] = difference.values[run];
     differences.push_back({{"key", difference.key}, {"values", std::move(values)}});
   }
-  std::string text =
-      to_json_line({{"order", order}, {"series", series}, {"differences", differences}});
+  std::string text = to_json_line({{"order", order},
+                                   {"series", series},
+                                   {"differences", differences},
+                                   {"comparison", compare_ ? compare_(*this) : Json()}});
   if (text == set_json_) return;
   set_json_ = std::move(text);
   set_version_ = ++version_;

@@ -1,6 +1,6 @@
 // The runs of a page, and what a reader of the page does not know yet.
 //
-//   RunSet runs;
+//   RunSet runs;  // or RunSet runs(compare)
 //   runs.add("grpo", Folder("runs/grpo"));
 //   runs.refresh(8 << 20);
 //   send(runs.update(0));        // everything
@@ -10,8 +10,8 @@
 // An answer is JSON:
 //   {"version": 17,
 //    "set": {"order": [ID], "series": [{"name", "runs": [ID]}], "differences": [{"key", "values":
-//    {ID: ..}}]}, "runs": [{"id", "facts": {...}, "rows": {"width", "from", "last", "written",
-//    "columns": {NAME: [[first], [second],
+//    {ID: ..}}], "comparison": ..}, "runs": [{"id", "facts": {...}, "rows": {"width", "from",
+//    "last", "written", "columns": {NAME: [[first], [second],
 //              [mean]]}, "times": {NAME: [sum, count]}}}]}
 // with "set", "facts" and "rows" absent where nothing of them is new. Columns hold buckets
 // (metric_table.h) from number `from` on; those before are as they were.
@@ -33,6 +33,12 @@ namespace antisd {
 // One thread at a time; what is const may run beside each other.
 class RunSet {
  public:
+  // What `compare` says of the runs stands in the page above their evaluations: null, or a table of
+  // texts {"head": [..], "rows": [[..]]} that begin with the run's name. Asked anew when a run's
+  // facts have changed.
+  using Compare = std::function<Json(const RunSet&)>;
+  explicit RunSet(Compare compare = {}) : compare_(std::move(compare)) {}
+
   void add(std::string name, Folder folder);
   void remove_if(const std::function<bool(const RunReader&)>& goes);
 
@@ -66,6 +72,7 @@ class RunSet {
   void note(Entry& entry, const RunReader::Change& change, std::int64_t width_before);
   void describe_set();
 
+  Compare compare_;
   ThreadPool pool_{available_threads() - 1};
   std::vector<Entry> runs_;
   std::int64_t version_ = 1;

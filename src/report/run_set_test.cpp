@@ -155,12 +155,16 @@ TEST(ReportPage, DataComesBackAsItWentIn) {
     put(folder / run / fs::path("rollouts/step-000003.jsonl"),
         testing::rollout_line(3, "p<1>", 0, evil) + testing::rollout_line(3, "p<1>", 1, "second"));
   }
-  RunSet runs;
+  RunSet runs([](const RunSet& set) {
+    Json rows = Json::array();
+    for (const RunSet::Entry& entry : set.runs())
+      rows.push_back({entry.reader->name(), std::to_string(entry.reader->evaluations().size())});
+    return Json{{"head", {"run", "evaluations"}}, {"rows", rows}};
+  });
   runs.add("a b", Folder(folder / "a b"));
   runs.add("<img src=x onerror=alert(2)>", Folder(folder / "plain"));
   runs.refresh(kAll);
-  const std::string page =
-      report_html(runs, "<i>title</i>", {{"head", {"run"}}, {"rows", {{"<b>"}}}});
+  const std::string page = report_html(runs, "<i>title</i>");
   EXPECT_THAT(page, Not(HasSubstr("alert(1)</script>")));
   EXPECT_THAT(page, Not(HasSubstr("<img src=x")));
   EXPECT_THAT(page, HasSubstr("<h1>&lt;i&gt;title&lt;/i&gt;</h1>"));
@@ -170,7 +174,8 @@ TEST(ReportPage, DataComesBackAsItWentIn) {
   EXPECT_EQ(data["update"]["runs"][0]["facts"]["name"], "a b");
   EXPECT_EQ(data["update"]["runs"][0]["facts"]["peak"], 10);
   EXPECT_EQ(data["update"]["runs"][1]["facts"]["peak"], -1);
-  EXPECT_EQ(data["comparison"]["rows"][0][0], "<b>");
+  const Json& rows_of_comparison = data["update"]["set"]["comparison"]["rows"];
+  EXPECT_EQ(rows_of_comparison.dump(), R"([["a b","1"],["<img src=x onerror=alert(2)>","0"]])");
   const Json& rows = data["samples"]["3"]["r1"]["rows"];
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["prompt_id"], "p<1>");

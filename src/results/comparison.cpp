@@ -65,8 +65,23 @@ ComparisonRow row_of(const RunResults& run) {
   return row;
 }
 
+// The first GRPO run that is nearest: of the same model and seed, of the same model, of any.
+const RunResults* baseline_of(const RunResults& run, const std::vector<RunResults>& runs) {
+  const RunResults* nearest = nullptr;
+  int best = -1;
+  for (const RunResults& other : runs) {
+    if (other.method != "grpo") continue;
+    const int likeness = other.model != run.model ? 0 : other.seed != run.seed ? 1 : 2;
+    if (likeness <= best) continue;
+    best = likeness;
+    nearest = &other;
+  }
+  return nearest;
+}
+
 void set_speedup(ComparisonRow& row, const RunResults& run, const RunResults& baseline,
                  const Names& all) {
+  row.baseline = baseline.name;
   const Names theirs = benches_of(baseline);
   Names common;
   for (const std::string& name : benches_of(run))
@@ -103,13 +118,11 @@ Comparison compare_runs(const std::vector<RunResults>& runs) {
   for (const RunResults& run : runs)
     for (const StepEvaluation& evaluation : run.evaluations)
       add_new(comparison.benches, evaluation.summary);
-  const auto baseline = std::find_if(runs.begin(), runs.end(),
-                                     [](const RunResults& run) { return run.method == "grpo"; });
-  if (baseline != runs.end()) comparison.baseline = baseline->name;
   comparison.rows = base_rows(runs);
   for (const RunResults& run : runs) {
     ComparisonRow row = row_of(run);
-    if (baseline != runs.end()) set_speedup(row, run, *baseline, comparison.benches);
+    if (const RunResults* const baseline = baseline_of(run, runs))
+      set_speedup(row, run, *baseline, comparison.benches);
     comparison.rows.push_back(std::move(row));
   }
   for (ComparisonRow& row : comparison.rows)

@@ -26,6 +26,7 @@ struct ComparisonRow {
   std::optional<EvalSummary> peak;   // the evaluation there; nothing: none is whole
   bool partial = false;              // the average is over fewer benchmarks than the table has
   std::vector<EvaluatedStep> curve;  // averages over the run's benchmarks, by step
+  std::string baseline;              // name of the GRPO run of the speedup; "" where there is none
   std::string speedup = "-";         // "6.7", "x": never; "-": nothing to compare
   bool speedup_partial = false;      // over fewer benchmarks than the table has
   std::vector<std::string> notes;    // evaluations that were left out, and why
@@ -34,10 +35,10 @@ struct ComparisonRow {
 struct Comparison {
   std::vector<std::string> benches;  // of all runs, in the order they were first seen
   std::vector<ComparisonRow> rows;   // base models first, then the runs as they were given
-  std::string baseline;              // name of the GRPO run; "" where there is none
 };
 
-// The baseline is the first run whose method is grpo.
+// A run's baseline is a run whose method is grpo, with its model and seed where there is one: those
+// of one seed meet the same problems in the same order.
 Comparison compare_runs(const std::vector<RunResults>& runs);
 
 // Percentages in a table; then pass@k at the peaks, a line a benchmark and run; then the notes.

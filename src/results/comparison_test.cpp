@@ -58,7 +58,7 @@ std::vector<RunResults> paper_runs() {
 TEST(CompareRuns, EqualsHandWork) {
   const Comparison comparison = compare_runs(paper_runs());
   EXPECT_THAT(comparison.benches, ElementsAre("a", "b"));
-  EXPECT_EQ(comparison.baseline, "grpo");
+  EXPECT_EQ(comparison.rows[2].baseline, "grpo");
   ASSERT_EQ(comparison.rows.size(), 4u);
   EXPECT_EQ(comparison.rows[0].name, "base");
   EXPECT_NEAR(comparison.rows[0].peak->average, 0.35, 1e-12);
@@ -69,6 +69,32 @@ TEST(CompareRuns, EqualsHandWork) {
   EXPECT_EQ(comparison.rows[3].step, 10);  // step 0 is the base model, not this run's
   EXPECT_EQ(comparison.rows[3].speedup, "x");
   EXPECT_FALSE(comparison.rows[3].partial);
+}
+
+TEST(CompareRuns, PairsRunsOfOneModelAndSeed) {
+  std::vector<RunResults> runs;
+  const auto add = [&](const char* method, const char* model, const char* seed,
+                       std::vector<std::pair<std::int64_t, double>> curve) {
+    std::vector<std::pair<std::int64_t, Scores>> evaluations;
+    for (const auto& [step, accuracy] : curve)
+      evaluations.push_back({step, {{"a", accuracy}}});
+    runs.push_back(run_of(std::string(method) + model + seed, method, evaluations));
+    runs.back().model = model;
+    runs.back().seed = seed;
+  };
+  add("grpo", "m", "0", {{10, 0.2}, {20, 0.9}});
+  add("grpo", "m", "1", {{10, 0.2}, {20, 0.3}});
+  add("grpo", "n", "0", {{40, 0.1}});
+  add("antisd", "m", "1", {{10, 0.4}});
+  add("antisd", "n", "7", {{10, 0.4}});
+  add("antisd", "other", "1", {{10, 0.4}});
+  const Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(comparison.rows[3].baseline, "grpom1");
+  EXPECT_EQ(comparison.rows[3].speedup, "2.0");
+  EXPECT_EQ(comparison.rows[4].baseline, "grpon0");
+  EXPECT_EQ(comparison.rows[4].speedup, "4.0");
+  EXPECT_EQ(comparison.rows[5].baseline, "grpom0");
+  EXPECT_EQ(comparison.rows[5].speedup, "x");
 }
 
 TEST(CompareRuns, MarksAveragesOverOtherBenchmarks) {
@@ -135,7 +161,7 @@ TEST(RunResults, ReadWhatIsWholeAndNoteTheRest) {
     std::filesystem::create_directories(path.parent_path());
     write_file_atomically(path, text);
   };
-  put("config.toml", "[method]\nname = \"grpo\"\n[model]\npath = \"m\"\n");
+  put("config.toml", "[method]\nname = \"grpo\"\n[model]\npath = \"m\"\n[train]\nseed = 3\n");
   put("run.json", "{\"method\":\"antisd\"}");
   put("eval/step-000010/summary.json", to_json_line(to_json(summary_of({{"a", 0.5}}))));
   put("eval/step-000000/summary.json", to_json_line(to_json(summary_of({{"a", 0.25}}))));
@@ -146,6 +172,7 @@ TEST(RunResults, ReadWhatIsWholeAndNoteTheRest) {
   EXPECT_EQ(run.name, "my run");
   EXPECT_EQ(run.method, "antisd");
   EXPECT_EQ(run.model, "m");
+  EXPECT_EQ(run.seed, "3");
   ASSERT_EQ(run.evaluations.size(), 2u);
   EXPECT_EQ(run.evaluations[0].step, 0);
   EXPECT_EQ(run.evaluations[1].summary.average, 0.5);

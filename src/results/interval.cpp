@@ -74,7 +74,9 @@ class Exceedance {
 // hardly miss it, so the lower end may use up most of the 5 %; likewise near 1.
 Interval beta_binomial_interval(std::span<const ProblemCount> problems, double mean) {
   constexpr int kAngles = 80, kCorrelations = 12;
-  constexpr double kNearTail = 0.04, kFarTail = 0.015;  // by simulation
+  // By simulation; the far end's is the usual one where kFewProblems are right.
+  const double few = std::min(mean, 1 - mean) * static_cast<double>(problems.size()) / kFewProblems;
+  const double near_tail = 0.04, far_tail = 0.015 + 0.01 * few * few;
   std::int64_t most = 0;
   for (const ProblemCount& problem : problems)
     most = std::max(most, problem.graded);
@@ -115,24 +117,26 @@ Interval beta_binomial_interval(std::span<const ProblemCount> problems, double m
     return std::pow(std::sin(angle_at(static_cast<double>(next - 1 - below.begin()) + part)), 2);
   };
   const bool near_zero = mean < 0.5;
-  const double low = quantile(near_zero ? kNearTail : kFarTail);
-  const double high = quantile(1 - (near_zero ? kFarTail : kNearTail));
+  const double low = quantile(near_zero ? near_tail : far_tail);
+  const double high = quantile(1 - (near_zero ? far_tail : near_tail));
   return {mean <= 0 ? 0 : std::min(low, mean), mean >= 1 ? 1 : std::max(high, mean)};
 }
 
-}  // namespace
-
-double student_quantile(double degrees) {
-  ANTISD_CHECK_LE(1.0, degrees);
-  if (degrees < 2) return 12.706204736432095;
-  if (degrees < 3) return 4.302652729911275;
-  // Cornish and Fisher's expansion: within 1 % from 3 degrees on, 0.01 % from 10 on.
-  const double z = kNormalQuantile, z2 = z * z, d = degrees;
-  return z + z * (z2 + 1) / (4 * d) + z * (5 * z2 * z2 + 16 * z2 + 3) / (96 * d * d) +
-         z * (3 * z2 * z2 * z2 + 19 * z2 * z2 + 17 * z2 - 15) / (384 * d * d * d);
+// Of cos(x)^power from 0 to `angle` < pi / 2, by Simpson's rule. With t = sqrt(d) tan(x) this is
+// Student's distribution with power + 1 degrees, up to a factor.
+double power_of_cosine_integral(double angle, double power) {
+  constexpr int kPieces = 128;
+  double sum = 0;
+  for (int i = 0; i <= kPieces; ++i) {
+    const double weight = i == 0 || i == kPieces ? 1 : i % 2 == 1 ? 4 : 2;
+    sum += weight * std::pow(std::cos(angle * i / kPieces), power);
+  }
+  return sum * angle / (3 * kPieces);
 }
 
-Interval mean_interval(std::span<const double> values) {
+// Wilson's interval with the effective number of problems that their spread gives, and Student's
+// quantile with as many degrees as the spread had to be estimated with.
+Interval interval_by_spread(std::span<const double> values) {
   if (values.empty()) return {};
   if (values.size() == 1) return {0, 1};
   const auto [mean, variance] = spread_of(values);
@@ -145,6 +149,28 @@ Interval mean_interval(std::span<const double> values) {
   return wilson(mean, mean * (1 - mean) / variance, student_quantile((count - 1) / (1 - share)));
 }
 
+}  // namespace
+
+double student_quantile(double degrees) {
+  ANTISD_CHECK_LE(1.0, degrees);
+  // Cornish and Fisher's expansion: to 1e-8 from 200 degrees on, and too small below.
+  const double z = kNormalQuantile, z2 = z * z, d = degrees;
+  double t = z + z * (z2 + 1) / (4 * d) + z * (5 * z2 * z2 + 16 * z2 + 3) / (96 * d * d) +
+             z * (3 * z2 * z2 * z2 + 19 * z2 * z2 + 17 * z2 - 15) / (384 * d * d * d);
+  if (degrees > 200) return t;
+  // Newton's steps on a concave function from below: they never pass the root.
+  const double scale =
+      2 / std::sqrt(std::numbers::pi) * std::exp(std::lgamma((d + 1) / 2) - std::lgamma(d / 2));
+  for (int i = 0; i < 100; ++i) {
+    const double angle = std::atan(t / std::sqrt(d));
+    const double slope = scale * std::pow(std::cos(angle), d + 1) / std::sqrt(d);
+    const double step = (0.95 - scale * power_of_cosine_integral(angle, d - 1)) / slope;
+    t += step;
+    if (step < 1e-10 * t) break;
+  }
+  return t;
+}
+
 Interval accuracy_interval(std::span<const ProblemCount> problems) {
   std::vector<double> values;
   std::vector<ProblemCount> counts;
@@ -155,12 +181,33 @@ Interval accuracy_interval(std::span<const ProblemCount> problems) {
     values.push_back(problem.accuracy());
     sum += values.back();
   }
-  const Interval interval = mean_interval(values);
+  const Interval interval = interval_by_spread(values);
   const double count = static_cast<double>(values.size());
   if (values.size() < 2 || std::min(sum, count - sum) >= kFewProblems) return interval;
   const Interval model = beta_binomial_interval(counts, sum / count);
   if (sum < count / 2) return {model.low, std::max(interval.high, model.high)};
   return {std::min(interval.low, model.low), model.high};
+}
+
+Interval mean_interval(std::span<const double> values) {
+  // Coins are problems of one sample each.
+  const double count = static_cast<double>(values.size());
+  double sum = 0;
+  bool coins = true;
+  std::vector<ProblemCount> counts;
+  for (const double value : values) {
+    sum += value;
+    coins = coins && (value == 0 || value == 1);
+    counts.push_back({value == 1 ? 1 : 0, 1});
+  }
+  if (coins) return accuracy_interval(counts);
+  const Interval interval = interval_by_spread(values);
+  if (values.size() < 2 || std::min(sum, count - sum) >= kFewProblems) return interval;
+  // So few problems decide that their spread may have missed the ones that matter: the end away
+  // from 0 (or 1) is at least that of coins, which spread most.
+  const Interval widest = wilson(sum / count, count, kNormalQuantile);
+  if (sum < count / 2) return {interval.low, std::max(interval.high, widest.high)};
+  return {std::min(interval.low, widest.low), interval.high};
 }
 
 Interval average_interval(std::span<const Estimate> estimates) {

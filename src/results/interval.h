@@ -29,14 +29,17 @@ struct ProblemCount {
 
 // The mean over problems of a value in [0, 1], one a problem, such as pass@k: Wilson's interval
 // with the effective number of problems that their spread gives, and Student's quantile with as
-// many degrees as the spread had to be estimated with. NaN for no value, [0, 1] for one.
+// many degrees as the spread had to be estimated with. Where less than kFewProblems (or all but
+// that) is the sum, the end away from 0 (or 1) is at least that of values that are 0 or 1. NaN for
+// no value, [0, 1] for one.
 Interval mean_interval(std::span<const double> values);
-
-// avg@n. As mean_interval; where fewer than kFewProblems problems' worth of samples are right (or
-// wrong) the spread says too little and a beta-binomial model stands in: for the end towards 0 (or
-// 1) alone, for the other one where it is wider. Problems without a graded sample are left out.
-Interval accuracy_interval(std::span<const ProblemCount> problems);
 inline constexpr double kFewProblems = 5;
+
+// avg@n. By the spread, as mean_interval; where fewer than kFewProblems problems' worth of samples
+// are right (or wrong) the spread says too little and a beta-binomial model stands in: for the end
+// towards 0 (or 1) alone, for the other one where it is wider. Problems without a graded sample are
+// left out.
+Interval accuracy_interval(std::span<const ProblemCount> problems);
 
 // The unweighted mean of independent estimates, each with its interval (lopsided ones stay so).
 struct Estimate {
@@ -54,7 +57,7 @@ struct Difference {
 };
 Difference paired_difference(std::span<const ProblemCount> a, std::span<const ProblemCount> b);
 
-// Student's 97.5 % quantile; degrees >= 1, also infinite.
+// Student's 97.5 % quantile, to 1e-7; degrees >= 1, also broken or infinite.
 double student_quantile(double degrees);
 
 }  // namespace antisd

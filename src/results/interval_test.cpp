@@ -3,10 +3,14 @@
 #include "results/interval.h"
 
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <random>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include "algo/evaluation.h"
 
 namespace antisd {
 namespace {
@@ -157,6 +161,37 @@ TEST(AverageInterval, CoversNinetyFivePercent) {
   EXPECT_NEAR(static_cast<double>(covered) / kBenchmarks, 0.95, 0.015);
 }
 
+// pass@k of problems whose accuracies have a beta distribution: E (1 - p)^k is a product.
+TEST(MeanInterval, OfPassAtKCoversNinetyFivePercent) {
+  std::mt19937_64 random(24);
+  constexpr int kSamples = 32;
+  for (const double spread : {0.3, 1.0, 3.0}) {
+    for (const double mean : {0.02, 0.3, 0.9}) {
+      for (const int k : {4, 16}) {
+        const Difficulty difficulty = {"", spread};
+        double none = 1;
+        for (int i = 0; i < k; ++i)
+          none *= ((1 - mean) * spread + i) / (spread + i);
+        int covered = 0;
+        for (int i = 0; i < kBenchmarks; ++i) {
+          std::vector<double> values;
+          for (int p = 0; p < kProblems; ++p) {
+            const double accuracy = draw_accuracy(difficulty, mean, random);
+            values.push_back(
+                pass_at_k(kSamples, draw_problem(accuracy, kSamples, random).right, k));
+          }
+          const Interval interval = mean_interval(values);
+          covered += interval.low <= 1 - none && 1 - none <= interval.high;
+        }
+        const double share = static_cast<double>(covered) / kBenchmarks;
+        fmt::print("pass@{:<2} {:.3f} of 32, beta {}: {:.4f}\n", k, 1 - none, spread, share);
+        EXPECT_GE(share, 0.935) << k << " " << spread << " " << mean;
+        EXPECT_LE(share, 0.985) << k << " " << spread << " " << mean;
+      }
+    }
+  }
+}
+
 TEST(MeanInterval, IsWilsonsWhereASampleIsAProblem) {
   // 9 of 30 right: the variance of the mean has 29 in it.
   std::vector<double> values(30, 0);
@@ -208,13 +243,34 @@ TEST(PairedDifference, IsOfPairs) {
   EXPECT_LT(none.interval.high, 0.1);
 }
 
+// P(|T| <= t) for whole degrees: Abramowitz and Stegun's finite sums (26.7.3, 26.7.4).
+double two_sided(double t, int degrees) {
+  const double angle = std::atan(t / std::sqrt(degrees)), cosine = std::cos(angle);
+  const bool odd = degrees % 2 == 1;
+  double term = odd ? cosine : 1, sum = degrees > 1 ? term : 0;
+  for (int k = odd ? 3 : 2; k < degrees; k += 2) {
+    term *= cosine * cosine * (k - 1) / k;
+    sum += term;
+  }
+  return odd ? 2 / std::numbers::pi * (angle + std::sin(angle) * sum) : std::sin(angle) * sum;
+}
+
 TEST(StudentQuantile, EqualsTheTable) {
-  EXPECT_NEAR(student_quantile(1), 12.706, 1e-3);
-  EXPECT_NEAR(student_quantile(3), 3.182, 0.03);
-  EXPECT_NEAR(student_quantile(5), 2.571, 0.004);
-  EXPECT_NEAR(student_quantile(10), 2.228, 5e-4);
-  EXPECT_NEAR(student_quantile(29), 2.045, 5e-4);
-  EXPECT_NEAR(student_quantile(1'000'000), 1.95996, 1e-4);
+  EXPECT_NEAR(student_quantile(1), 12.7062047, 1e-6);
+  EXPECT_NEAR(student_quantile(2), 4.30265273, 1e-7);
+  EXPECT_NEAR(student_quantile(5), 2.57058184, 1e-7);
+  EXPECT_NEAR(student_quantile(29), 2.04522964, 1e-7);
+  EXPECT_NEAR(student_quantile(200), 1.97189622, 1e-7);
+  EXPECT_NEAR(student_quantile(201), 1.97183649, 1e-6);
+  EXPECT_NEAR(student_quantile(1'000'000), 1.95996636, 1e-7);
+  EXPECT_NEAR(student_quantile(std::numeric_limits<double>::infinity()), 1.95996398, 1e-7);
+  for (int degrees = 1; degrees <= 300; ++degrees)
+    EXPECT_NEAR(two_sided(student_quantile(degrees), degrees), 0.95, 1e-8) << degrees;
+}
+
+TEST(StudentQuantile, FallsBetweenWholeDegrees) {
+  for (double degrees = 1; degrees < 250; degrees += 0.25)
+    EXPECT_GT(student_quantile(degrees), student_quantile(degrees + 0.25)) << degrees;
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ void read_config(const fs::path& directory, RunResults& run) {
   config.options().load_toml(file);
   run.method = config.method.name;
   run.model = config.model.path;
+  run.seed = std::to_string(config.train.seed);
 }
 
 void read_method(const fs::path& directory, RunResults& run) {

@@ -24,6 +24,7 @@ struct RunResults {
   std::string name;    // of its directory
   std::string method;  // "" where neither run.json nor config.toml says
   std::string model;   // model.path of its config.toml; "" where that does not say
+  std::string seed;    // train.seed, likewise
   std::vector<StepEvaluation> evaluations;  // by step, each once
   std::vector<std::string> notes;           // what could not be read
 };

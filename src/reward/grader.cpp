@@ -58,8 +58,10 @@ class ProgramReward : public Grader {
     if (!request.tests.is_null()) row["tests"] = request.tests;
     CommandScore score = reward_.score(row);
     // A program of the user's own says nothing of what it found: the whole response is its answer.
-    return {
-        .reward = score.reward, .reason = std::move(score.reason), .extracted = request.response};
+    return {.reward = score.reward,
+            .reason = std::move(score.reason),
+            .extracted = request.response,
+            .error = score.error};
   }
 
  private:

@@ -26,6 +26,7 @@ struct Score {
   std::string reason;            // why there is none, or what is wrong
   int passed = 0, total = 0;     // tests, where the kind counts them
   std::string extracted = {};    // the answer that was graded; empty where the response has none
+  bool error = false;            // the grader gave something that is no number from 0 to 1
 };
 
 class Grader {

@@ -167,7 +167,9 @@ class Generation {
       throw RunError(
           fmt::format("the model's logits are not finite at token {} of sample {} of prompt {}",
                       sample.ids.size(), s, g),
-          {.remedy = "check the weights with `antisd score --check-weights`"});
+          {.remedy = model_.dtype() == at::kHalf
+                         ? "the activations may be beyond fp16's range: compute in bf16"
+                         : "check the weights with `antisd score --check-weights`"});
     }
     sample.ids.push_back(id);
     sample.logp.push_back(logp);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "io/step_name.h"
 #include "results/run_results.h"
 #include "sweep/run_figures.h"
 
@@ -23,8 +24,11 @@ SeedOutcome read_seed(const PlannedRun& run) {
                       .steps_open = figures.steps_open,
                       .gate_closings = figures.gate_closings};
   const RunResults results = read_run_results(run.directory);
-  if (!results.evaluations.empty())
-    outcome.last_over_problems = results.evaluations.back().summary.average_interval;
+  if (!results.evaluations.empty()) {
+    const StepEvaluation& last = results.evaluations.back();
+    outcome.last_over_problems = last.summary.average_interval;
+    outcome.last_evaluation = run.directory / "eval" / step_name(last.step);
+  }
   return outcome;
 }
 

@@ -1,6 +1,7 @@
 #include "sweep/job_queue.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "core/check.h"
 
@@ -8,10 +9,13 @@ namespace antisd {
 namespace {
 
 constexpr int kStoppedStatus = 130;
+constexpr int kEndedByOurSignal = 128 + SIGTERM;  // it came before the program listened for it
 
-JobState state_after(int exit_status) {
+JobState state_after(int exit_status, bool stopping) {
   if (exit_status == 0) return JobState::kDone;
-  return exit_status == kStoppedStatus ? JobState::kStopped : JobState::kFailed;
+  const bool stopped =
+      exit_status == kStoppedStatus || (stopping && exit_status == kEndedByOurSignal);
+  return stopped ? JobState::kStopped : JobState::kFailed;
 }
 
 }  // namespace
@@ -50,7 +54,7 @@ void JobQueue::collect() {
     const std::optional<int> status = processes_[i]->exit_status();
     if (!status) continue;
     jobs_[i].exit_status = *status;
-    jobs_[i].state = state_after(*status);
+    jobs_[i].state = state_after(*status, stopping_);
     processes_[i].reset();
   }
 }

@@ -78,6 +78,19 @@ TEST_F(JobQueueTest, AStopReachesWhatRunsAndStartsNothing) {
   EXPECT_EQ(queue.jobs()[1].state, JobState::kWaiting);
 }
 
+TEST_F(JobQueueTest, AStopThatComesBeforeTheProgramListensIsNoFailure) {
+  JobQueue queue({shell("a", "sleep 5"), shell("b", "kill -TERM $$")}, {.jobs = 2});
+  ASSERT_TRUE(queue.advance());
+  for (int turn = 0; turn < 2000 && queue.jobs()[1].state == JobState::kRunning; ++turn) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    queue.advance();
+  }
+  queue.stop();
+  run(queue);
+  EXPECT_EQ(queue.jobs()[0].state, JobState::kStopped);
+  EXPECT_EQ(queue.jobs()[1].state, JobState::kFailed) << "nobody had asked for it";
+}
+
 TEST_F(JobQueueTest, TheFirstRunsAloneUntilItsMemoryIsKnown) {
   const std::string alive = (folder_.path() / "a.alive").string();
   JobQueue queue({shell("a", "sleep 0.1; echo 1 > '" + alive + "'; sleep 0.2"),

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "core/error.h"
+#include "results/paired.h"
 
 namespace antisd {
 namespace {
@@ -74,6 +76,16 @@ std::string gate_text(const ArmOutcome& arm) {
                      closings);
 }
 
+// Of two evaluations on the same problems; nothing where they cannot be read or compared.
+std::optional<Interval> interval_over_problems(const SeedOutcome& own, const SeedOutcome& other) {
+  if (own.last_evaluation.empty() || other.last_evaluation.empty()) return std::nullopt;
+  try {
+    return compare_evaluations(own.last_evaluation, other.last_evaluation).average.interval;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 double mean_tokens(const ArmOutcome& arm) {
   double sum = 0;
   for (const SeedOutcome& seed : arm.seeds)
@@ -81,7 +93,20 @@ double mean_tokens(const ArmOutcome& arm) {
   return arm.seeds.empty() ? NAN : sum / double(arm.seeds.size());
 }
 
-std::string to_table(const std::vector<std::vector<std::string>>& rows) {
+using Rows = std::vector<std::vector<std::string>>;  // the first one is the head
+
+std::string to_blocks(const Rows& rows) {
+  std::string text;
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    text += rows[r][0] + "\n";
+    for (std::size_t c = 1; c < rows[r].size(); ++c) {
+      if (!rows[r][c].empty()) text += fmt::format("  {}: {}\n", rows[0][c], rows[r][c]);
+    }
+  }
+  return text;
+}
+
+std::string to_table(const Rows& rows, int columns) {
   std::vector<std::size_t> widths(rows[0].size());
   for (const auto& row : rows) {
     for (std::size_t c = 0; c < row.size(); ++c)
@@ -93,6 +118,7 @@ std::string to_table(const std::vector<std::vector<std::string>>& rows) {
     for (std::size_t c = 0; c < row.size(); ++c)
       line += fmt::format("{:<{}}  ", row[c], widths[c]);
     line.erase(line.find_last_not_of(' ') + 1);
+    if (std::ssize(line) > columns) return to_blocks(rows);
     text += line + "\n";
   }
   return text;
@@ -135,16 +161,21 @@ MeanOverSeeds mean_over_seeds(std::span<const double> values) {
 
 std::optional<MeanOverSeeds> difference_by_seed(const ArmOutcome& arm, const ArmOutcome& baseline) {
   std::vector<double> differences;
+  std::optional<Interval> over_problems;
   for (const SeedOutcome& seed : arm.seeds) {
     const SeedOutcome* const other = find_seed(baseline, seed.seed);
-    if (other != nullptr && !seed.accuracy.empty())
-      differences.push_back(last_accuracy(seed) - last_accuracy(*other));
+    if (other == nullptr || seed.accuracy.empty()) continue;
+    differences.push_back(last_accuracy(seed) - last_accuracy(*other));
+    if (differences.size() == 1) over_problems = interval_over_problems(seed, *other);
   }
   if (differences.empty()) return std::nullopt;
-  return mean_over_seeds(differences);
+  MeanOverSeeds difference = mean_over_seeds(differences);
+  if (differences.size() == 1) difference.interval = over_problems;
+  return difference;
 }
 
-std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& baseline) {
+std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& baseline,
+                          int columns) {
   const auto found = std::find_if(arms.begin(), arms.end(),
                                   [&](const ArmOutcome& arm) { return arm.name == baseline; });
   const bool compares = found != arms.end() && arms.size() > 1;
@@ -157,7 +188,7 @@ std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& b
     head.push_back("steps to its best");
   }
   head.insert(head.end(), {"length", "term"});
-  std::vector<std::vector<std::string>> rows = {head};
+  Rows rows = {head};
   for (const ArmOutcome& arm : arms) {
     std::vector<std::string> row = {arm.name, accuracy_text(arm)};
     if (has_seeds) row.push_back(by_seed_text(arm));
@@ -169,7 +200,7 @@ std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& b
     row.push_back(gate_text(arm));
     rows.push_back(std::move(row));
   }
-  return to_table(rows);
+  return to_table(rows, columns);
 }
 
 }  // namespace antisd

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +22,7 @@ struct SeedOutcome {
   std::string seed;
   std::vector<EvaluatedStep> accuracy;         // on held-out problems, by step
   std::optional<Interval> last_over_problems;  // 95 % interval of the last one, where known
+  std::filesystem::path last_evaluation = {};  // its folder; empty where there is none
   double tokens = 0;                           // mean length of the last step's responses
   std::int64_t steps = 0, steps_open = 0;      // steps with lambda > 0
   std::int64_t gate_closings = 0;
@@ -45,11 +48,14 @@ struct MeanOverSeeds {
 };
 MeanOverSeeds mean_over_seeds(std::span<const double> values);
 
-// arm - baseline at the end, over the seeds that both have; nothing where there is none.
+// arm - baseline at the end, over the seeds that both have; nothing where there is none. The
+// interval of a single seed is over the problems, paired.
 std::optional<MeanOverSeeds> difference_by_seed(const ArmOutcome& arm, const ArmOutcome& baseline);
 
 // A line an arm: final accuracy with interval and by seed, difference from the baseline, steps to
 // the baseline's best, length, gate. A baseline that is not among the arms leaves its columns out.
-std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& baseline);
+// Where a line would have more than `columns` characters, it is a line a figure.
+std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& baseline,
+                          int columns = std::numeric_limits<int>::max());
 
 }  // namespace antisd

@@ -32,20 +32,19 @@ std::optional<Interval> interval_of(const ArmOutcome& arm) {
   return values.empty() ? std::nullopt : mean_over_seeds(values).interval;
 }
 
-bool overlap(const std::optional<Interval>& a, const std::optional<Interval>& b) {
-  return a && b && a->low <= b->high && b->low <= a->high;
-}
-
 std::string against(const ArmOutcome& arm, const ArmOutcome& baseline) {
-  const std::optional<Ends> own = ends_of(arm), other = ends_of(baseline);
-  if (!own || !other) return "";
-  const double points = 100 * (own->last - other->last);
-  std::string text = std::abs(points) < 0.05
-                         ? fmt::format(", the same as {}", baseline.name)
-                         : fmt::format(", {:.1f} points {} {}", std::abs(points),
-                                       points > 0 ? "above" : "below", baseline.name);
-  if (overlap(interval_of(arm), interval_of(baseline)))
-    text += "; the intervals overlap, so this does not show that one is better";
+  const std::optional<MeanOverSeeds> difference = difference_by_seed(arm, baseline);
+  if (!difference) return "";
+  const double points = 100 * difference->mean;
+  if (std::abs(points) < 0.05) return fmt::format(", the same as {}", baseline.name);
+  std::string text = fmt::format(", {:.1f} points {} {}", std::abs(points),
+                                 points > 0 ? "above" : "below", baseline.name);
+  if (const auto& interval = difference->interval) {
+    text += fmt::format("; the difference's 95 % interval is {:+.1f} to {:+.1f}",
+                        100 * interval->low, 100 * interval->high);
+    if (interval->low <= 0 && interval->high >= 0)
+      text += ", which includes 0: this does not show that one is better";
+  }
   return text;
 }
 
@@ -83,6 +82,11 @@ std::string outcome_words(std::span<const ArmOutcome> arms, const std::string& b
   for (const ArmOutcome& arm : arms) {
     if (&arm != base) text += sentence(arm, base) + "\n";
   }
+  if (arms.size() > 1 && std::all_of(arms.begin(), arms.end(),
+                                     [](const ArmOutcome& arm) { return arm.seeds.size() == 1; }))
+    text +=
+        "One run each: with another seed the order may be another; --seeds 0-4 trains five of "
+        "each.\n";
   return text;
 }
 

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(200);
 constexpr std::int64_t kReadBytes = 1 << 20;  // of a growing file at a look
-constexpr std::size_t kMessageBytes = 4096;   // of a failed run's output
+constexpr int kColumnsForBars = 72;
+constexpr std::size_t kMessageBytes = 4096;  // of a failed run's output
 
 std::vector<std::string> assignments_of(const GridRun& run, const fs::path& directory) {
   std::vector<std::string> all = run.assignments;
@@ -123,6 +124,13 @@ std::string line_of(const Job& job, const PlannedRun& run, const RunFigures& fig
   return line;
 }
 
+std::string bar_of(std::int64_t step, std::int64_t steps) {
+  constexpr std::int64_t kWidth = 16;
+  const std::int64_t filled =
+      steps > 0 ? std::clamp<std::int64_t>(kWidth * step / steps, 0, kWidth) : 0;
+  return fmt::format("[{:#<{}}{:.<{}}]", "", filled, "", kWidth - filled);
+}
+
 std::size_t widest_name(const std::vector<const PlannedRun*>& runs) {
   std::size_t width = 0;
   for (const PlannedRun* run : runs)
@@ -133,14 +141,15 @@ std::size_t widest_name(const std::vector<const PlannedRun*>& runs) {
 // Running ones alone, where not all can be seen.
 std::vector<std::string> lines_of(const std::vector<Job>& jobs,
                                   const std::vector<const PlannedRun*>& runs,
-                                  const std::vector<RunFigures>& figures) {
+                                  const std::vector<RunFigures>& figures, bool with_bars) {
   std::vector<std::string> lines;
   int count[5] = {};
   const bool all = jobs.size() <= 16;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     ++count[static_cast<int>(jobs[i].state)];
-    if (all || jobs[i].state == JobState::kRunning)
-      lines.push_back(line_of(jobs[i], *runs[i], figures[i], widest_name(runs)));
+    if (!all && jobs[i].state != JobState::kRunning) continue;
+    const std::string bar = with_bars ? bar_of(figures[i].step, runs[i]->steps) + " " : "";
+    lines.push_back(bar + line_of(jobs[i], *runs[i], figures[i], widest_name(runs)));
   }
   if (!all) {
     lines.push_back(fmt::format("{} done, {} running, {} waiting, {} failed", count[2], count[1],
@@ -186,6 +195,7 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
   JobQueue queue(std::move(specs), settings.limits);
   std::vector<RunFigures> figures(planned.size());
   std::vector<JobState> shown(planned.size(), JobState::kWaiting);
+  std::vector<std::size_t> evaluated(planned.size());  // evaluations that plain lines have told
   SweepEnd end;
   for (bool more = true; more;) {
     more = queue.advance();
@@ -199,22 +209,24 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
       const Job& job = queue.jobs()[i];
       if (readers[i].refresh(kReadBytes).first_step >= 0)
         figures[i] = figures_of(readers[i].table());
+      const bool is_news = job.state != shown[i] || figures[i].accuracy.size() > evaluated[i];
+      evaluated[i] = figures[i].accuracy.size();
+      if (!table.is_live() && is_news && job.state != JobState::kFailed)
+        console.info(line_of(job, *planned[i], figures[i], widest_name(planned)));
       if (job.state == shown[i]) continue;
       shown[i] = job.state;
       if (job.state == JobState::kFailed) {
         end.failed.push_back({job.spec.name, failure_message(job)});
         table.clear();
         console.warn(fmt::format("{}: {}", job.spec.name, end.failed.back().message));
-      } else if (!table.is_live()) {
-        console.info(line_of(job, *planned[i], figures[i], widest_name(planned)));
       }
     }
-    table.draw(lines_of(queue.jobs(), planned, figures));
+    table.draw(lines_of(queue.jobs(), planned, figures, table.columns() >= kColumnsForBars));
     if (more) std::this_thread::sleep_for(kBetweenLooks);
   }
   table.clear();
   if (table.is_live()) {
-    for (const std::string& line : lines_of(queue.jobs(), planned, figures))
+    for (const std::string& line : lines_of(queue.jobs(), planned, figures, false))
       console.info(line);
   }
   return end;

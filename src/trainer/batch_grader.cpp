@@ -1,7 +1,6 @@
 #include "trainer/batch_grader.h"
 
 #include "core/check.h"
-#include "core/error.h"
 #include "data/problem.h"
 
 namespace antisd {
@@ -19,7 +18,7 @@ void BatchGrader::start(std::size_t group, const Prompt& prompt, const RolloutGr
   }
 }
 
-void BatchGrader::finish(const PromptBatch& prompts, RolloutBatch& batch) {
+void BatchGrader::finish(RolloutBatch& batch) {
   for (RolloutGroup& group : batch.groups) {
     for (Rollout& rollout : group.rollouts) {
       if (rollout.truncated()) rollout.grade = {.reward = 0.0, .reason = "truncated"};
@@ -32,12 +31,10 @@ void BatchGrader::finish(const PromptBatch& prompts, RolloutBatch& batch) {
   for (std::size_t k = 0; k < scores.size(); ++k) {
     const auto [group, sample] = submitted[k];
     Score& score = scores[k];
-    if (score.reward && !(*score.reward >= 0 && *score.reward <= 1)) {
-      throw RunError(
-          fmt::format("the reward of problem '{}', sample {} is {}", prompts.prompts[group].id,
-                      sample, *score.reward),
-          {.where = "reward", .remedy = "a reward lies between 0 and 1; mend the grader"});
-    }
+    const std::size_t rollout = group * batch.group_size() + sample;
+    if (score.error) throw BadRewardError(score.reason, rollout);
+    if (score.reward && !(*score.reward >= 0 && *score.reward <= 1))
+      throw BadRewardError(fmt::format("a reward is {}, not 0 to 1", *score.reward), rollout);
     batch.groups[group].rollouts[sample].grade = {.reward = score.reward,
                                                   .reason = std::move(score.reason),
                                                   .passed = score.passed,

@@ -10,9 +10,19 @@
 
 #include "batch/prompts.h"
 #include "batch/rollouts.h"
+#include "core/error.h"
 #include "reward/grading_stage.h"
 
 namespace antisd {
+
+// A reward that is no number from 0 to 1, and the response it was given for.
+class BadRewardError : public RunError {
+ public:
+  BadRewardError(const std::string& what, std::size_t rollout)
+      : RunError(what, {.where = "reward", .remedy = "mend the grader and go on with --resume"}),
+        rollout(rollout) {}
+  const std::size_t rollout;
+};
 
 class BatchGrader {
  public:
@@ -22,8 +32,8 @@ class BatchGrader {
 
   // A truncated response is wrong whatever it says; it is not looked at.
   void start(std::size_t group, const Prompt& prompt, const RolloutGroup& rollouts);
-  // Waits, and writes the grades. RunError that names the response where a reward is not in [0, 1].
-  void finish(const PromptBatch& prompts, RolloutBatch& batch);
+  // Waits, and writes the grades. BadRewardError where one cannot be.
+  void finish(RolloutBatch& batch);
 
  private:
   GradingStage stage_;

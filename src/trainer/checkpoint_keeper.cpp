@@ -19,6 +19,17 @@ std::optional<BestCheckpoint> best_checkpoint_from(const Json& json) {
                         .step = json.at("step").get<std::int64_t>()};
 }
 
+bool CheckpointKeeper::is_better(std::optional<double> value,
+                                 const std::optional<BestCheckpoint>& best) const {
+  if (!value || !std::isfinite(*value)) return false;
+  return !best || best->metric != config_.keep_best || *value > best->value;
+}
+
+bool CheckpointKeeper::is_peak(const MetricSet& metrics,
+                               const std::optional<BestCheckpoint>& best) const {
+  return metrics.find("timing_s/eval") && is_better(metrics.find(config_.keep_best), best);
+}
+
 void CheckpointKeeper::note_best(std::int64_t step, const MetricSet& metrics,
                                  std::optional<BestCheckpoint>& best) {
   const std::string& metric = config_.keep_best;
@@ -30,8 +41,7 @@ void CheckpointKeeper::note_best(std::int64_t step, const MetricSet& metrics,
       recorder_.warn(fmt::format("checkpoint.keep_best: there is no metric '{}'", metric));
     return;
   }
-  const bool better = !best || best->metric != metric || *value > best->value;
-  if (better && std::isfinite(*value)) best = {metric, *value, step};
+  if (is_better(value, best)) best = {metric, *value, step};
 }
 
 void CheckpointKeeper::save(std::int64_t step, const MetricSet& metrics,

@@ -34,6 +34,8 @@ class CheckpointKeeper {
       : config_(config), recorder_(recorder), saved_step_(step) {}
 
   bool due(std::int64_t step) const { return config_.every > 0 && step % config_.every == 0; }
+  // Whether an evaluation found this step the best so far: it is saved then, due or not.
+  bool is_peak(const MetricSet& metrics, const std::optional<BestCheckpoint>& best) const;
   bool saved(std::int64_t step) const { return saved_step_ == step; }  // or tried
 
   // `write` saves into the folder it is given; `best` is brought up to date before. What the disk
@@ -41,14 +43,14 @@ class CheckpointKeeper {
   void save(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best,
             const std::function<void(const std::filesystem::path& checkpoints)>& write);
 
-  // Whether a step that is saved already is the best so far. What evaluation finds is there at its
-  // steps alone.
-  void note_best(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best);
-
   // Seconds of the saves since it was asked last.
   double take_seconds();
 
  private:
+  bool is_better(std::optional<double> value, const std::optional<BestCheckpoint>& best) const;
+  // What evaluation finds is there at its steps alone.
+  void note_best(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best);
+
   CheckpointConfig config_;
   Recorder& recorder_;
   std::int64_t saved_step_;

@@ -78,12 +78,13 @@ void set_rewards(MetricSet& metrics, const Responses& responses) {
 void set_update(MetricSet& metrics, const StepRecord& record) {
   const UpdateTotals& totals = record.update.totals;
   set_moments(metrics, "critic/advantages", totals.advantage);
-  metrics.set("actor/pg_loss", totals.mean_loss());
+  const double kl_coef = record.shaping.method.loss.kl_coef;
+  metrics.set("actor/pg_loss", totals.mean_loss() - kl_coef * totals.reference_kl());
   metrics.set("actor/entropy", totals.entropy.mean());
   metrics.set("actor/pg_clipfrac", totals.clip_fraction());
   metrics.set("actor/pg_clipfrac_lower", totals.dual_clip_fraction());
   metrics.set("actor/ppo_kl", totals.policy_kl());
-  if (record.shaping.method.loss.kl_coef > 0) metrics.set("actor/kl_loss", totals.reference_kl());
+  if (kl_coef > 0) metrics.set("actor/kl_loss", totals.reference_kl());
   metrics.set("actor/grad_norm", record.update.updates > 0 ? record.update.grad_norm : kNothing);
   metrics.set("actor/lr", record.lr);
   const Moments& gap = record.update.probability_gap;

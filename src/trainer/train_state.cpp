@@ -46,7 +46,8 @@ Json to_json(const GateState& gate) {
           {"steps", gate.steps},
           {"warmup", gate.warmup},
           {"h_warm", optional_number(gate.h_warm)},
-          {"previous", optional_number(gate.previous)}};
+          {"previous", optional_number(gate.previous)},
+          {"signal", gate.signal}};
 }
 
 GateState gate_state_from(const Json& json) {
@@ -55,7 +56,8 @@ GateState gate_state_from(const Json& json) {
                      .steps = json.at("steps").get<std::int64_t>(),
                      .warmup = json.at("warmup").get<std::vector<double>>(),
                      .h_warm = optional_number_from(json.at("h_warm")),
-                     .previous = optional_number_from(json.at("previous"))};
+                     .previous = optional_number_from(json.at("previous")),
+                     .signal = json.at("signal").get<std::string>()};
   });
 }
 

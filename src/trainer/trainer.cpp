@@ -8,10 +8,13 @@
 #include "core/check.h"
 #include "core/stopwatch.h"
 #include "ops/device.h"
+#include "ops/tensor_errors.h"
 #include "scoring/scorer.h"
 
 namespace antisd {
 namespace {
+
+constexpr std::size_t kReasonsShown = 4;  // of failed grades, in one warning
 
 // The prompts that this process rolls out; each keeps its index in the step.
 PromptBatch own_share(PromptBatch all, const Communicator& processes) {
@@ -60,16 +63,38 @@ bool Trainer::run(const std::function<bool()>& stop) {
       {.label = "train", .unit = "step", .total = config_.train.steps, .done = state_.step});
   evaluate_start();
   while (state_.step < config_.train.steps && !stop()) {
-    step();
+    step_or_save();
     bar.update(state_.step, {{"reward", last_metrics_.find("critic/rewards/mean").value_or(NAN)},
                              {"tokens", last_metrics_.find("response_length/mean").value_or(NAN)},
                              {"lambda", last_metrics_.find("antisd/lambda").value_or(0)}});
-    if (keeper_.due(state_.step)) save();
+    if (keeper_.due(state_.step) || keeper_.is_peak(last_metrics_, state_.best)) save();
   }
   if (!keeper_.saved(state_.step)) save();
   bar.finish();
   const bool evaluation_stopped = evaluation_missing_ && stop();
   return state_.step >= config_.train.steps && !evaluation_stopped;
+}
+
+// A step that fails never was: it leaves cursor and gate as they were, and, unless one of its
+// mini-batches was applied, the weights. Then what the steps before learnt is not lost with it.
+void Trainer::step_or_save() {
+  const Json cursor = state_.prompts.state();
+  const GateState gate = state_.gate.state();
+  const std::int64_t done = state_.step, updates = state_.optimizer.steps();
+  try {
+    with_tensor_errors([&] { step(); });
+  } catch (const Error&) {
+    if (state_.step == done) {
+      state_.prompts.restore(cursor);
+      state_.gate.restore(gate);
+    }
+    const bool whole = state_.step > done || state_.optimizer.steps() == updates;
+    if (whole && !keeper_.saved(state_.step)) {
+      parts_.recorder.info(fmt::format("step {} failed; saving step {}", done + 1, state_.step));
+      save();
+    }
+    throw;
+  }
 }
 
 void Trainer::step() {
@@ -78,8 +103,7 @@ void Trainer::step() {
   const PromptBatch prompts = next_prompts();  // x
   RolloutBatch batch = sample(prompts);        // y; groups are graded while others decode
   times.generate = clock.lap();
-  grader_.finish(prompts, batch);  // R
-  warn_of_failed_grades(batch);
+  grade(prompts, batch);  // R
   times.reward = clock.lap();
 
   const ContextBatch contexts = build_contexts(prompts, batch);              // c
@@ -121,6 +145,23 @@ RolloutBatch Trainer::sample(const PromptBatch& prompts) {
       });
   sampler_.release();
   return batch;
+}
+
+void Trainer::grade(const PromptBatch& prompts, RolloutBatch& batch) {
+  try {
+    grader_.finish(batch);
+  } catch (const BadRewardError& error) {
+    const ContextBatch contexts;
+    Shaping shaping;
+    shaping.advantages.resize(batch.size());
+    UpdateResult nothing;
+    nothing.student.resize(batch.size());
+    nothing.token_advantage.resize(batch.size());
+    const StepRecord failed{state_.step + 1, prompts, batch,    contexts,   shaping,
+                            GateReading(),   nothing, /*lr=*/0, StepTimes()};
+    throw BadRewardError(dump_culprit(failed, error.rollout, error.problem()), error.rollout);
+  }
+  warn_of_failed_grades(batch);
 }
 
 ContextBatch Trainer::build_contexts(const PromptBatch& prompts, const RolloutBatch& batch) const {
@@ -203,14 +244,18 @@ UpdateResult Trainer::update_policy(const StepRecord& record, const ScoresBefore
     const StepRecord failed{record.step,    record.prompts, record.batch, record.contexts,
                             record.shaping, record.gate,    seen,         record.lr,
                             record.times};
-    const std::filesystem::path file = parts_.recorder.failure(failed, r, error.problem());
-    const std::size_t group_size = record.batch.group_size();
-    throw NotFiniteError(
-        fmt::format("step {}: {}; it came from problem '{}', sample {}, see {}", record.step,
-                    error.problem(), record.prompts.prompts[r / group_size].id, r % group_size,
-                    file.string()),
-        r);
+    throw NotFiniteError(dump_culprit(failed, r, error.problem()), r);
   }
+}
+
+// Writes the response down that stopped the step; what is wrong, and where it is to be found.
+std::string Trainer::dump_culprit(const StepRecord& record, std::size_t rollout,
+                                  const std::string& problem) {
+  const std::filesystem::path file = parts_.recorder.failure(record, rollout, problem);
+  const std::size_t group_size = record.batch.group_size();
+  return fmt::format("step {}: {}; it came from problem '{}', sample {}, see {}", record.step,
+                     problem, record.prompts.prompts[rollout / group_size].id, rollout % group_size,
+                     file.string());
 }
 
 void Trainer::warn_of_failed_grades(const RolloutBatch& batch) {
@@ -223,8 +268,13 @@ void Trainer::warn_of_failed_grades(const RolloutBatch& batch) {
   }
   if (failed == 0) return;
   std::string text;
-  for (const auto& [reason, count] : reasons)
+  std::size_t shown = 0;
+  for (const auto& [reason, count] : reasons) {
+    if (++shown > kReasonsShown) break;
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", reason, count);
+  }
+  if (reasons.size() > kReasonsShown)
+    text += fmt::format(", and {} reasons more", reasons.size() - kReasonsShown);
   parts_.recorder.warn(
       fmt::format("step {}: {} of {} responses could not be graded and are left "
                   "out: {}",
@@ -236,6 +286,8 @@ void Trainer::record_step(const StepRecord& record) {
     ++state_.skipped;
     parts_.recorder.warn(
         fmt::format("step {}: no response was graded, nothing was learnt", record.step));
+  } else if (method_.gate.signal != GateSignal::kNone && std::isnan(record.gate.statistic)) {
+    parts_.recorder.warn(fmt::format("step {}: no response that the gate could read", record.step));
   }
   last_metrics_ = {};
   last_metrics_.set("training/epoch", static_cast<double>(state_.prompts.epoch()));
@@ -254,13 +306,13 @@ void Trainer::record_step(const StepRecord& record) {
   parts_.recorder.rollouts(record);
 }
 
-// Step 0, and the evaluation that a signal stopped at the end of the step the run goes on from.
 std::optional<MetricSet> Trainer::evaluate(std::int64_t step) {
   std::optional<MetricSet> found = parts_.evaluate(step);
   evaluation_missing_ = !found;
   return found;
 }
 
+// Step 0, and the evaluation that a signal stopped at the end of the step the run goes on from.
 void Trainer::evaluate_start() {
   if (!parts_.evaluate || !evaluation_due(config_, state_.step)) return;
   const std::optional<MetricSet> row = parts_.recorder.find_metrics(state_.step);
@@ -268,8 +320,9 @@ void Trainer::evaluate_start() {
   const std::optional<MetricSet> found = evaluate(state_.step);
   if (!found) return;
   parts_.recorder.amend(state_.step, *found);
-  // Its checkpoint is what the run goes on from.
-  if (state_.step > 0) keeper_.note_best(state_.step, *found, state_.best);
+  if (state_.step == 0) return;
+  last_metrics_ = *found;
+  if (keeper_.is_peak(*found, state_.best)) save();  // its checkpoint has to know
 }
 
 void Trainer::save() {

@@ -49,7 +49,7 @@ class Trainer {
 
   // Up to train.steps, or until `stop` says so between two steps; saves at the end of either. False
   // where it was stopped. NotFiniteError and the errors of graders and gate end it within a step:
-  // the weights are then as the step before left them.
+  // what the steps before learnt is saved then.
   bool run(const std::function<bool()>& stop);
 
  private:
@@ -59,11 +59,13 @@ class Trainer {
   };
 
   void step();
+  void step_or_save();
   const CausalLm& teacher() const {
     return state_.teacher ? state_.teacher->model() : state_.model;
   }
   PromptBatch next_prompts();
   RolloutBatch sample(const PromptBatch& prompts);
+  void grade(const PromptBatch& prompts, RolloutBatch& batch);
   ContextBatch build_contexts(const PromptBatch& prompts, const RolloutBatch& batch) const;
   std::vector<TokenScores> score_contexts(const ContextBatch& contexts,
                                           const RolloutBatch& batch) const;
@@ -74,6 +76,8 @@ class Trainer {
   double gate_statistic_of(std::span<const TokenScores> teacher,
                            std::span<const TokenScores> student) const;
   UpdateResult update_policy(const StepRecord& record, const ScoresBefore& before);
+  std::string dump_culprit(const StepRecord& record, std::size_t rollout,
+                           const std::string& problem);
   void warn_of_failed_grades(const RolloutBatch& batch);
   void record_step(const StepRecord& record);
   std::optional<MetricSet> evaluate(std::int64_t step);

@@ -1,5 +1,6 @@
 #include "trainer/trainer.h"
 
+#include <atomic>
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -351,6 +352,50 @@ TEST(Trainer, ANumberThatIsNoneNamesAndKeepsTheResponse) {
   EXPECT_FALSE(rows[0]["response_ids"].empty());
 }
 
+TEST(Trainer, ARewardThatIsNoneNamesAndKeepsTheResponse) {
+  SmallTraining training({"train.steps=3", "method.name=grpo", "rollout.max_sequence_tokens=128"});
+  struct Broken : Grader {
+    Score score(const GradeRequest& request) override {
+      return {++asked > 20 ? NAN : double(request.response.size() % 2), ""};
+    }
+    std::atomic<int> asked = 0;
+  } broken;
+  Trainer trainer({.config = training.config,
+                   .state = *training.state,
+                   .problems = training.problems,
+                   .renderer = *training.renderer,
+                   .grader = broken,
+                   .processes = *training.processes,
+                   .recorder = *training.recorder,
+                   .console = training.console,
+                   .reference = nullptr,
+                   .stop_ids = {1, 2, 3, 4, 5, 6, 7, 8},
+                   .origin = training.folder / "model"});
+  const std::string message = error_of([&] { trainer.run([] { return false; }); });
+  EXPECT_THAT(message, AllOf(HasSubstr("step 2: a reward is nan"), HasSubstr("problem 'p"),
+                             HasSubstr("sample "), HasSubstr("failed/step-000002.jsonl")));
+  const std::vector<Json> rows = training.rows("failed/step-000002.jsonl");
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_FALSE(rows[0]["response_ids"].empty());
+  // Step 1 is saved; nothing of step 2 is in it.
+  EXPECT_EQ(training.state->step, 1);
+  EXPECT_EQ(training.state->prompts.state()["position"], 3);
+  const CausalLm saved = load_model(
+      training.recorder->directory() / "checkpoints/step-000001/model", at::kCPU, at::kFloat);
+  EXPECT_EQ(testing::weight_bytes(saved), testing::weight_bytes(training.state->model));
+}
+
+// On policy the loss of a token is -A: what the reference costs is a figure of its own.
+TEST(Trainer, ThePolicysLossIsWithoutTheReferences) {
+  SmallTraining training({"train.steps=3", "method.name=grpo", "loss.kl_coef=2"});
+  training.reference = load_model(training.folder / "model", at::kCPU, at::kFloat);
+  ASSERT_TRUE(training.run());
+  const Json row = training.rows("metrics.jsonl")[2];
+  EXPECT_GT(row["actor/kl_loss"].get<double>(), 1e-5);
+  EXPECT_NEAR(row["actor/pg_loss"].get<double>(), -row["critic/advantages/mean"].get<double>(),
+              1e-12);
+}
+
 TEST(Trainer, RefusesWhatItCannotTrain) {
   EXPECT_THAT(error_of([] { SmallTraining({"rollout.group_size=1"}); }), HasSubstr("group_size"));
 }
@@ -360,7 +405,8 @@ TEST(TrainState, SurvivesItsJson) {
                  .steps = 7,
                  .warmup = {0.1, 0.1 + 0.2},
                  .h_warm = 1.0 / 3,
-                 .previous = {}};
+                 .previous = {},
+                 .signal = "mean entropy"};
   EXPECT_EQ(gate_state_from(Json::parse(to_json(gate).dump())), gate);
   Moments some;
   some.add(-0.1);

@@ -1,6 +1,6 @@
 // What the page knows of the runs, and how updates change it. Names come from files, so that they are keys of
 // Maps alone.
-const state = {version: 0, server: "", order: [], runs: new Map(), series: [], differences: [], filter: "", hidden: new Set()};
+const state = {version: 0, server: "", order: [], runs: new Map(), series: [], differences: [], comparison: null, filter: "", hidden: new Set()};
 const kMaxDrawn = 12;  // series in one chart
 
 function applyUpdate(update) {
@@ -18,7 +18,8 @@ function applyUpdate(update) {
     if (change.rows) run.rows = joinRows(run.rows, change.rows);
   }
   if (!update.set) return;
-  Object.assign(state, {order: update.set.order, series: update.set.series, differences: update.set.differences});
+  Object.assign(state, {order: update.set.order, series: update.set.series, differences: update.set.differences,
+    comparison: update.set.comparison});
   for (const id of [...state.runs.keys()]) if (!state.order.includes(id)) state.runs.delete(id);
 }
 

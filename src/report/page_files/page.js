@@ -147,7 +147,6 @@ window.antisd = {state, overSeeds, applyUpdate, draw, drawAll, charts};  // for 
 if (live) {
   poll();
 } else {
-  state.comparison = embedded.comparison;
   applyUpdate(embedded.update);
   draw();
 }

@@ -52,9 +52,12 @@ function evaluationDetails(names) {
 function comparisonTable() {
   const comparison = state.comparison;
   if (!comparison) return null;
-  const marked = comparison.rows.flat().some(text => text.endsWith("*"));
-  return element("div", {}, table(comparison.head, comparison.rows), element("p", {class: "note"},
-    "Speedup: the step of GRPO's best average over the first step that reaches it; x: never reached." +
+  const shown = new Set(shownRuns().map(run => run.facts.name));
+  const hidden = new Set([...state.runs.values()].map(run => run.facts.name).filter(name => !shown.has(name)));
+  const rows = comparison.rows.filter(([name]) => !hidden.has(name));
+  const marked = rows.flat().some(text => text.endsWith("*"));
+  return element("div", {id: "comparison"}, table(comparison.head, rows), element("p", {class: "note"},
+    "Speedup: the step of GRPO's best average (its run of the same seed, where there is one) over the first step that reaches it; x: never reached." +
     (marked ? " * over fewer benchmarks than others have." : "")));
 }
 

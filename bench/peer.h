@@ -1,0 +1,15 @@
+// The same work by another program, in the same run: figures of these machines compare only then.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace antisd::bench {
+
+// Runs a script of tools/ with `python` and prints its lines, each `NAME RATE tokens/s, ...`, with
+// the ratio of our rate to it. RunError where the script fails, e.g. because transformers is not
+// installed for that Python.
+void print_peers(const std::string& python, const std::string& script,
+                 const std::vector<std::string>& arguments, double tokens_per_s);
+
+}  // namespace antisd::bench
