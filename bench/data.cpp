@@ -1,39 +1,30 @@
-#include "bench/data.h"
-
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
 
 #include <fmt/format.h>
 
-#include "core/error.h"
+#include "bench/benchmarks.h"
+#include "bench/options.h"
+#include "core/stopwatch.h"
 #include "data/prompt_set.h"
 
 namespace antisd::bench {
 
-int run_data(const std::vector<std::string>& arguments) {
+int run_data(const Arguments& arguments) {
   std::vector<std::string> files;
   int repeats = 5;
   bool json = false;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--json") {
-      json = true;
-    } else if (arguments[i] == "--repeats" && i + 1 < arguments.size()) {
-      repeats = std::max(1, std::atoi(arguments[++i].c_str()));
-    } else {
-      files.push_back(arguments[i]);
-    }
-  }
-  if (files.empty())
-    throw InputError("no file given", {.remedy = "antisd-bench data train.parquet"});
+  CLI::App app("seconds to read each file into a PromptSet", "antisd-bench data");
+  app.add_option("files", files, "data sets")->required();
+  add_number(app, "--repeats", repeats, 1, 1000, "the fastest counts");
+  app.add_flag("--json", json, "a line of JSON a file");
+  if (const auto status = parse(app, arguments)) return *status;
   for (const std::string& file : files) {
     double best = 1e9;
     std::size_t rows = 0;
     for (int i = 0; i < repeats; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
+      Stopwatch watch;
       rows = PromptSet::load({.files = {file}}).size();
-      best = std::min(
-          best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      best = std::min(best, watch.lap());
     }
     if (json) {
       fmt::print(

@@ -1,44 +1,38 @@
 #ifdef ANTISD_TORCH
 
-#include "bench/experts.h"
+#include "ops/experts.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "bench/benchmarks.h"
 #include "bench/clock.h"
 #include "bench/kernel_profile.h"
+#include "bench/options.h"
 #include "bench/shapes.h"
+#include "core/error.h"
 #include "model/causal_lm.h"
-#include "ops/experts.h"
 #include "ops/swiglu.h"
 
 namespace antisd::bench {
-int run_experts(const std::vector<std::string>& arguments) {
+
+int run_experts(const Arguments& arguments) {
   std::string shape_name = "qwen3-30b-a3b", device_name = "cpu";
   std::int64_t tokens = 16'384;
   int repeats = 10;
   bool profile = false;
   CLI::App app("a sparse layer's experts against one gated unit of equal FLOPs",
                "antisd-bench experts");
-  app.add_option("--shape", shape_name)->capture_default_str();
-  app.add_option("--device", device_name)->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--tokens", tokens)->capture_default_str()->check(CLI::Range(1, 1 << 20));
-  app.add_option("--repeats", repeats)->capture_default_str()->check(CLI::Range(1, 1000));
+  add_model_options(app, shape_name, device_name);
+  add_number(app, "--tokens", tokens, 1, 1 << 20);
+  add_number(app, "--repeats", repeats, 1, 1000);
   app.add_flag("--profile", profile, "list the kernels that take most of the time");
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto status = parse(app, arguments)) return *status;
   const ModelShape shape = named_shape(shape_name);
-  if (shape.experts == 0) {
-    fmt::print(stderr, "antisd-bench: {} has no experts\n", shape_name);
-    return 2;
-  }
+  if (shape.experts == 0)
+    throw InputError(shape_name + " has no experts", {.remedy = "use --shape qwen3-30b-a3b"});
   const at::Device device(device_name);
   const auto random = [&](std::vector<std::int64_t> sizes) {
     return (at::randn(sizes, at::TensorOptions().device(device)) * 0.02)

@@ -1,35 +1,27 @@
-#include "grade.h"
-
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "bench/benchmarks.h"
+#include "bench/options.h"
 #include "core/error.h"
-#include "io/json.h"
+#include "core/stopwatch.h"
+#include "io/jsonl.h"
 #include "reward/math_grader.h"
 
 namespace antisd::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::vector<std::string> read_answers(const std::string& path) {
   if (path.empty())
     return {"\\frac{1}{2}",         "12",          "2\\sqrt{3}",    "x^2+2x+1",
             "(3, \\frac{\\pi}{2})", "\\{1,2,3\\}", "(-\\infty, 4]", "30^\\circ"};
-  std::ifstream file(path);
-  if (!file) throw InputError("cannot open the file", {.where = path});
   std::vector<std::string> answers;
-  for (std::string line; std::getline(file, line);)
-    if (!line.empty()) answers.push_back(parse_json(line, path).at("answer").get<std::string>());
+  JsonlReader reader(path);
+  for (Json row; reader.next(row);)
+    answers.push_back(row.at("answer").get<std::string>());
   return answers;
 }
 
@@ -55,20 +47,17 @@ std::string rollout(const std::string& answer) {
 
 }  // namespace
 
-int run_grade(const std::vector<std::string>& arguments) {
+int run_grade(const Arguments& arguments) {
   std::string path;
   bool json = false;
-  for (std::size_t k = 0; k < arguments.size(); ++k) {
-    if (arguments[k] == "--json")
-      json = true;
-    else if (arguments[k] == "--answers" && k + 1 < arguments.size())
-      path = arguments[++k];
-    else
-      throw InputError("unknown option " + arguments[k],
-                       {.remedy = "use --answers FILE.jsonl and --json"});
-  }
+  CLI::App app("math grades a second, and the time of a step's long rollouts",
+               "antisd-bench grade");
+  app.add_option("--answers", path, "JSONL with \"answer\"; without it a few built-in ones");
+  app.add_flag("--json", json, "one line of JSON");
+  if (const auto status = parse(app, arguments)) return *status;
   const std::vector<std::string> answers = read_answers(path);
-  if (answers.empty()) throw InputError("no answers", {.where = path});
+  if (answers.empty())
+    throw InputError("no answers", {.where = path, .remedy = "give rows with \"answer\""});
 
   // Without the shortcut for identical text, so that every answer is parsed and compared.
   const MathGraderOptions options{.identical_shortcut = false};
@@ -78,10 +67,10 @@ int run_grade(const std::vector<std::string>& arguments) {
   std::size_t graded = 0, correct = 0;
   double best = 0;
   for (int repeat = 0; repeat < 5; ++repeat) {
-    const Clock::time_point start = Clock::now();
+    Stopwatch watch;
     for (std::size_t k = 0; k < answers.size(); ++k, ++graded)
       correct += grade_math(answers[k], texts[k], options).verdict == Verdict::kCorrect;
-    best = std::max(best, static_cast<double>(answers.size()) / seconds_since(start));
+    best = std::max(best, static_cast<double>(answers.size()) / watch.lap());
   }
 
   constexpr int kRollouts = 1000, kThreads = 2;
@@ -89,7 +78,7 @@ int run_grade(const std::vector<std::string>& arguments) {
   for (int k = 0; k < kRollouts; ++k)
     rollouts.push_back(rollout(answers[k % answers.size()]));
   std::atomic<int> next = 0;
-  const Clock::time_point start = Clock::now();
+  Stopwatch watch;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&] {
@@ -98,7 +87,7 @@ int run_grade(const std::vector<std::string>& arguments) {
     });
   for (std::thread& thread : threads)
     thread.join();
-  const double rollout_seconds = seconds_since(start);
+  const double rollout_seconds = watch.lap();
 
   const double share = static_cast<double>(correct) / static_cast<double>(graded);
   if (json) {

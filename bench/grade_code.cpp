@@ -1,13 +1,11 @@
-#include "bench/grade_code.h"
-
 #include <atomic>
-#include <chrono>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "core/error.h"
+#include "bench/benchmarks.h"
+#include "bench/options.h"
+#include "core/stopwatch.h"
 #include "reward/code_grader.h"
 
 namespace antisd::bench {
@@ -32,36 +30,23 @@ Json tests_of(const std::string& kind) {
             {"code",
              "def check(candidate):\n    assert candidate([1, 2, 3, 4]) == 20\n    assert "
              "candidate([]) == 0\n"}};
-  if (kind == "asserts")
-    return {{"kind", kind},
-            {"code", "assert f([1, 2, 3, 4]) == 20\nassert f([]) == 0\nassert f([3]) == 0\n"}};
-  throw InputError("unknown kind \"" + kind + "\"",
-                   {.where = "--kind", .remedy = "use asserts, functional or stdio"});
+  return {{"kind", kind},
+          {"code", "assert f([1, 2, 3, 4]) == 20\nassert f([]) == 0\nassert f([3]) == 0\n"}};
 }
 
 }  // namespace
 
-int run_grade_code(const std::vector<std::string>& arguments) {
+int run_grade_code(const Arguments& arguments) {
   int programs = 600, workers = 0;
   std::string kind = "asserts", sandbox_choice = "auto";
   bool json = false;
   CLI::App app("Small programs a second inside the full sandbox", "antisd-bench grade-code");
-  app.add_option("--programs", programs, "Programs to grade")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--workers", workers, "Programs at a time, 0: one for each core")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  app.add_option("--kind", kind, "asserts, functional or stdio")->capture_default_str();
-  app.add_option("--sandbox", sandbox_choice, "auto, or none to see what isolation costs")
-      ->capture_default_str();
-  app.add_flag("--json", json, "One JSON object instead of text");
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  add_number(app, "--programs", programs, 1, 1'000'000, "to grade");
+  add_number(app, "--workers", workers, 0, 1024, "programs at a time, 0: one for each core");
+  add_choice(app, "--kind", kind, {"asserts", "functional", "stdio"});
+  add_choice(app, "--sandbox", sandbox_choice, {"auto", "none"}, "none: what isolation costs");
+  app.add_flag("--json", json, "one line of JSON");
+  if (const auto status = parse(app, arguments)) return *status;
 
   const Json tests = tests_of(kind);
   if (workers == 0) workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -82,11 +67,9 @@ int run_grade_code(const std::vector<std::string>& arguments) {
       thread.join();
   };
   work(2 * workers);  // starts all interpreters
-  const auto begin = std::chrono::steady_clock::now();
+  Stopwatch watch;
   work(programs);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-
-  const double rate = programs / seconds.count();
+  const double rate = programs / watch.lap();
   const std::string_view sandbox = to_string(grader.confinement());
   if (json)
     fmt::print("{}\n", Json({{"bench", "grade-code"},

@@ -6,19 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "bench/data.h"
-#include "bench/grade.h"
-#include "bench/grade_code.h"
-#include "bench/tokenize.h"
+#include "bench/benchmarks.h"
 #include "core/error.h"
 
 #ifdef ANTISD_TORCH
-#include "bench/experts.h"
-#include "bench/precision.h"
-#include "bench/rollout.h"
-#include "bench/score.h"
-#include "bench/step.h"
-#include "bench/update.h"
 #include "ops/device.h"
 #endif
 
@@ -27,7 +18,7 @@ namespace {
 struct Benchmark {
   const char* name;
   const char* help;
-  int (*run)(const std::vector<std::string>& arguments);
+  int (*run)(const antisd::bench::Arguments& arguments);
 };
 
 constexpr Benchmark kBenchmarks[] = {
@@ -63,7 +54,7 @@ int print_usage() {
 
 int main(int argc, char** argv) {
   if (argc < 2) return print_usage();
-  const std::vector<std::string> arguments(argv + 2, argv + argc);
+  const antisd::bench::Arguments arguments(argv + 2, argv + argc);
 #ifdef ANTISD_TORCH
   antisd::keep_freed_memory();
 #endif

@@ -1,13 +1,12 @@
 #ifdef ANTISD_TORCH
 
-#include "bench/precision.h"
-
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "bench/benchmarks.h"
+#include "bench/options.h"
 #include "bench/shapes.h"
 #include "core/error.h"
 #include "core/rng.h"
@@ -146,32 +145,20 @@ Json compare(const PrecisionOptions& options) {
 
 }  // namespace
 
-int run_precision(const std::vector<std::string>& arguments) {
+int run_precision(const Arguments& arguments) {
   PrecisionOptions options;
   CLI::App app("16 bits on a GPU against fp32 on the CPU", "antisd-bench precision");
-  app.add_option("--shape", options.shape)->capture_default_str();
-  app.add_option("--device", options.device, "of the scores under test")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--dtype", options.dtype, "of the scores under test; auto: bf16 on a GPU")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "bf16", "fp16"}));
-  app.add_option("--sequences", options.sequences)
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 16));
-  app.add_option("--length", options.length)->capture_default_str()->check(CLI::Range(1, 1 << 16));
+  add_model_options(app, options.shape, options.device);
+  add_dtype_option(app, options.dtype);
+  add_number(app, "--sequences", options.sequences, 1, 1 << 16);
+  add_number(app, "--length", options.length, 1, 1 << 16);
   app.add_option("--entropy", options.entropy, "nats; the mean is brought below it")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads)->capture_default_str()->check(CLI::Range(1, 1024));
+  add_number(app, "--threads", options.threads, 1, 1024);
   app.add_option("--seed", options.seed)->capture_default_str();
   app.add_flag("--json", options.json);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto status = parse(app, arguments)) return *status;
   const Json result = compare(options);
   if (options.json) {
     fmt::print("{}\n", result.dump());

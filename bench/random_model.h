@@ -1,6 +1,8 @@
-// A model with random weights, for benchmarks: drawn where it lies, so that billions take seconds.
+// What benchmarks run on: a model with random weights, drawn where it lies, so that billions take
+// seconds, and made-up sequences.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "model/causal_lm.h"
@@ -11,5 +13,11 @@ namespace antisd::bench {
 // `dtype`: as compute_dtype takes it.
 CausalLm random_model(const ModelShape& shape, at::Device device,
                       const std::string& dtype = "auto");
+
+// The token at a place of a made-up sequence. Two sequences differ from their first token on.
+inline std::int32_t made_up_id(std::int64_t sequence, std::int64_t position,
+                               std::int64_t vocabulary) {
+  return static_cast<std::int32_t>((sequence * 7919 + position * 104'729) % vocabulary);
+}
 
 }  // namespace antisd::bench

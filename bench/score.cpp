@@ -1,17 +1,18 @@
 #ifdef ANTISD_TORCH
 
-#include "bench/score.h"
-
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include "bench/benchmarks.h"
 #ifdef ANTISD_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
 #endif
 
 #include "bench/clock.h"
+#include "bench/options.h"
+#include "bench/random_model.h"
 #include "bench/shapes.h"
 #include "core/error.h"
 #include "io/json.h"
@@ -73,8 +74,8 @@ std::vector<ScoreRequest> make_requests(const ScoreBenchOptions& o, std::int64_t
   for (std::size_t s = 0; s < requests.size(); ++s) {
     for (int i = 0; i < o.length; ++i) {
       const std::int64_t own = i < o.shared_prefix ? 0 : static_cast<std::int64_t>(s) + 1;
-      const auto id = static_cast<std::int32_t>((own * 7919 + i * 104'729LL) % vocabulary);
-      (i < prompt ? requests[s].prompt_ids : requests[s].response_ids).push_back(id);
+      (i < prompt ? requests[s].prompt_ids : requests[s].response_ids)
+          .push_back(made_up_id(own, i, vocabulary));
     }
   }
   return requests;
@@ -200,8 +201,7 @@ void bench_head(const ScoreBenchOptions& o) {
     if (o.json) continue;
     fmt::print(
         "  width {}: {:.2f} ms; products alone {:.2f} ms ({:.2f} times), with fp32 logits {:.2f} "
-        "ms "
-        "({:.2f} times)",
+        "ms ({:.2f} times)",
         width, ours * 1e3, narrow * 1e3, ours / narrow, products * 1e3, ours / products);
     if (o.where().is_cuda()) fmt::print("; peak {}", in_gib(peak));
     fmt::print("\n");
@@ -214,7 +214,7 @@ void bench_head(const ScoreBenchOptions& o) {
 
 }  // namespace
 
-int run_score(const std::vector<std::string>& arguments) {
+int run_score(const Arguments& arguments) {
   ScoreBenchOptions o;
   CLI::App app(
       "time and memory of scoring\n"
@@ -222,35 +222,17 @@ int run_score(const std::vector<std::string>& arguments) {
       "  --part head     token_scores alone against the head's matrix products\n"
       "  --part teacher  8 responses of 1,024 tokens behind one shared prefix of 4,096",
       "antisd-bench score");
-  app.add_option("--part", o.part)
-      ->capture_default_str()
-      ->check(CLI::IsMember({"model", "head", "teacher"}));
-  app.add_option("--shape", o.shape)->capture_default_str();
-  app.add_option("--device", o.device)
-      ->capture_default_str()
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--dtype", o.dtype, "auto: bf16 on a GPU")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "bf16", "fp16"}));
-  CLI::Option* sequences = app.add_option("--sequences", o.sequences)
-                               ->capture_default_str()
-                               ->check(CLI::Range(1, 1 << 20));
-  CLI::Option* length = app.add_option("--length", o.length, "tokens a sequence, prompt included")
-                            ->capture_default_str()
-                            ->check(CLI::Range(2, 1 << 20));
-  app.add_option("--prompt", o.prompt, "tokens of it that are not scored")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
-  CLI::Option* prefix =
-      app.add_option("--shared-prefix", o.shared_prefix, "first tokens that all prompts share")
-          ->capture_default_str()
-          ->check(CLI::Range(0, 1 << 20));
-  app.add_option("--tokens", o.tokens, "head: tokens")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 24));
-  app.add_option("--vocabulary", o.vocabulary, "head: vocabulary")
-      ->capture_default_str()
-      ->check(CLI::Range(2, 1 << 24));
+  add_choice(app, "--part", o.part, {"model", "head", "teacher"});
+  add_model_options(app, o.shape, o.device);
+  add_dtype_option(app, o.dtype);
+  const CLI::Option* sequences = add_number(app, "--sequences", o.sequences, 1, 1 << 20);
+  const CLI::Option* length =
+      add_number(app, "--length", o.length, 2, 1 << 20, "tokens a sequence, prompt included");
+  add_number(app, "--prompt", o.prompt, 1, 1 << 20, "tokens of it that are not scored");
+  const CLI::Option* prefix = add_number(app, "--shared-prefix", o.shared_prefix, 0, 1 << 20,
+                                         "first tokens that all prompts share");
+  add_number(app, "--tokens", o.tokens, 1, 1 << 24, "head: tokens");
+  add_number(app, "--vocabulary", o.vocabulary, 2, 1 << 24, "head: vocabulary");
   app.add_option("--hidden", o.hidden, "head: widths")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
@@ -258,20 +240,11 @@ int run_score(const std::vector<std::string>& arguments) {
       ->capture_default_str();
   app.add_option("--vocabulary-block", o.blocks.vocabulary, "head: vocabulary of a block, likewise")
       ->capture_default_str();
-  app.add_option("--threads", o.threads, "0: as many as torch chooses")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1024));
-  app.add_option("--repeats", o.repeats)->capture_default_str()->check(CLI::Range(1, 1000));
-  app.add_option("--clock", o.clock, "cpu: processor time, for one thread on a busy machine")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"wall", "cpu"}));
+  add_threads_option(app, o.threads);
+  add_number(app, "--repeats", o.repeats, 1, 1000);
+  add_clock_option(app, o.clock);
   app.add_flag("--json", o.json);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto status = parse(app, arguments)) return *status;
   if (o.threads > 0) at::set_num_threads(o.threads);
   if (o.part == "teacher") {
     if (sequences->empty()) o.sequences = 8;

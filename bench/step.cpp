@@ -1,18 +1,17 @@
 #ifdef ANTISD_TORCH
 
-#include "bench/step.h"
-
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include <ATen/Parallel.h>
-#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "bench/benchmarks.h"
 #include "bench/clock.h"
+#include "bench/options.h"
 #include "bench/random_model.h"
 #include "bench/shapes.h"
 #include "core/error.h"
@@ -235,38 +234,21 @@ void print(const std::string& name, const Phases& phases, int steps) {
 
 }  // namespace
 
-int run_step(const std::vector<std::string>& arguments) {
+int run_step(const Arguments& arguments) {
   StepOptions options;
   CLI::App app("time of a whole training step", "antisd-bench step");
-  app.add_option("--shape", options.shape)->capture_default_str();
-  app.add_option("--device", options.device)
-      ->capture_default_str()
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--method", options.method)
-      ->capture_default_str()
-      ->check(CLI::IsMember({"both", "grpo", "antisd"}));
-  app.add_option("--peer", options.peer, "context.peer")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"rollout", "group"}));
-  const auto number = [&](const char* name, int& field, int low, int high, const char* help) {
-    app.add_option(name, field, help)->capture_default_str()->check(CLI::Range(low, high));
-  };
-  number("--prompts", options.prompts, 1, 1 << 16, "problems in a step");
-  number("--group", options.group, 2, 4096, "responses a problem");
-  number("--prompt-tokens", options.prompt_tokens, 1, 1 << 20, "of each problem");
-  number("--new-tokens", options.new_tokens, 2, 1 << 20, "of a response, on average");
-  number("--steps", options.steps, 1, 1000, "that count, after one that warms up");
-  number("--threads", options.threads, 0, 1024, "0: as many as torch chooses");
-  app.add_option("--micro-batch-tokens", options.micro_batch_tokens)
-      ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  add_model_options(app, options.shape, options.device);
+  add_choice(app, "--method", options.method, {"both", "grpo", "antisd"});
+  add_choice(app, "--peer", options.peer, {"rollout", "group"}, "context.peer");
+  add_number(app, "--prompts", options.prompts, 1, 1 << 16, "problems in a step");
+  add_number(app, "--group", options.group, 2, 4096, "responses a problem");
+  add_number(app, "--prompt-tokens", options.prompt_tokens, 1, 1 << 20, "of each problem");
+  add_number(app, "--new-tokens", options.new_tokens, 2, 1 << 20, "of a response, on average");
+  add_number(app, "--steps", options.steps, 1, 1000, "that count, after one that warms up");
+  add_threads_option(app, options.threads);
+  add_number(app, "--micro-batch-tokens", options.micro_batch_tokens, 1, std::int64_t{1} << 40);
   app.add_flag("--json", options.json);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto status = parse(app, arguments)) return *status;
 
   if (options.threads > 0) at::set_num_threads(options.threads);
   const TemporaryFolder folder;
@@ -292,8 +274,7 @@ int run_step(const std::vector<std::string>& arguments) {
     if (!options.json) {
       fmt::print(
           "AntiSD's step takes {:.1f} % more than GRPO's; contexts and the teacher's pass are "
-          "{:.1f} "
-          "% of a GRPO step (limit 12)\n",
+          "{:.1f} % of a GRPO step (limit 12)\n",
           100 * ratio, 100 * added);
     }
   }

@@ -1,13 +1,12 @@
-#include "bench/tokenize.h"
-
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "bench/benchmarks.h"
+#include "bench/options.h"
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "io/json.h"
 #include "text/tokenizer.h"
 
@@ -30,9 +29,9 @@ struct Speed {
 };
 
 double seconds_of(const auto& action) {
-  const auto start = std::chrono::steady_clock::now();
+  Stopwatch watch;
   action();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return watch.lap();
 }
 
 std::vector<std::string> read_texts(const Options& options) {
@@ -73,19 +72,15 @@ Speed measure(const Tokenizer& tokenizer, const std::vector<std::string>& texts,
 
 }  // namespace
 
-int run_tokenize(const std::vector<std::string>& arguments) {
+int run_tokenize(const Arguments& arguments) {
   Options options;
-  CLI::App app("encodes texts one by one on one thread", "tokenize");
+  CLI::App app("encodes texts one by one on one thread", "antisd-bench tokenize");
   app.add_option("--model", options.model, "Hugging Face directory")->required();
   app.add_option("--texts", options.texts, "JSONL files")->required();
   app.add_option("--field", options.fields, "key of the text, one for all files or one each");
-  app.add_option("--repeats", options.repeats, "the fastest counts")->check(CLI::Range(1, 1000));
+  add_number(app, "--repeats", options.repeats, 1, 1000, "the fastest counts");
   app.add_flag("--json", options.json, "one line of JSON");
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto status = parse(app, arguments)) return *status;
   if (options.fields.empty()) options.fields = {"problem"};
 
   std::optional<Tokenizer> tokenizer;

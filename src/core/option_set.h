@@ -57,6 +57,7 @@ class Option {
   std::string value_toml() const;                                    // as of now
   std::string type_text() const;   // "integer", "list of strings", ...
   std::string range_text() const;  // "2 to 4096", "paper | released", or ""
+  bool was_set() const { return source_ > 0; }
 
  private:
   friend struct OptionReader;

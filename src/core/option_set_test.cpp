@@ -71,6 +71,7 @@ aime25 = 4
   EXPECT_EQ(s.lr, 1.0);
   EXPECT_THAT(s.betas, ElementsAre(0.8, 0.9));
   EXPECT_THAT(s.samples, ElementsAre(Pair("aime25", 4)));
+  EXPECT_TRUE(s.options.find("rollout.group_size")->was_set());
 }
 
 TEST(OptionSet, AFileExtendsAnother) {
