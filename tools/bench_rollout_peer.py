@@ -11,11 +11,7 @@ import time
 import torch
 import torch.nn.functional as F
 
-SHAPES = {  # hidden, layers, heads, kv_heads, head_dim, intermediate, vocabulary, tied
-    "tiny": (192, 4, 6, 6, 32, 512, 512, True),
-    "qwen3-0.6b": (1024, 28, 16, 8, 128, 3072, 151_936, True),
-    "qwen3-4b": (2560, 36, 32, 8, 128, 9728, 151_936, True),
-}
+from qwen3_shapes import SHAPES, qwen3_config
 
 
 def rms_norm(x, weight):
@@ -79,11 +75,8 @@ class BareModel:
 
 
 def transformers_generate(shape, device, dtype, prompt, new):
-    from transformers import GenerationConfig, Qwen3Config, Qwen3ForCausalLM
-    hidden, layers, heads, kv_heads, dim, inner, vocabulary, tied = SHAPES[shape]
-    config = Qwen3Config(vocab_size=vocabulary, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
-                         num_key_value_heads=kv_heads, head_dim=dim, intermediate_size=inner, tie_word_embeddings=tied,
-                         max_position_embeddings=40_960, bos_token_id=None, eos_token_id=None, pad_token_id=0)
+    from transformers import GenerationConfig, Qwen3ForCausalLM
+    config = qwen3_config(SHAPES[shape], bos_token_id=None, eos_token_id=None, pad_token_id=0)
     with torch.device(device):  # a large model's random numbers take minutes on a CPU
         model = Qwen3ForCausalLM(config).to(dtype).eval()
     settings = GenerationConfig(do_sample=True, top_k=0, top_p=1.0, max_new_tokens=new, min_new_tokens=new,

@@ -16,13 +16,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-# hidden, layers, heads, kv heads, head width, intermediate, vocabulary, tied head (bench/shapes.cpp)
-SHAPES = {
-    "tiny": (192, 4, 6, 6, 32, 512, 512, True),
-    "qwen3-0.6b": (1024, 28, 16, 8, 128, 3072, 151936, True),
-    "qwen3-4b": (2560, 36, 32, 8, 128, 9728, 151936, True),
-    "qwen3-8b": (4096, 36, 32, 8, 128, 12288, 151936, False),
-}
+from qwen3_shapes import SHAPES, qwen3_config
+
 ROPE_THETA = 1_000_000.0
 
 
@@ -94,12 +89,8 @@ class EagerModel(nn.Module):
 class TransformersModel(nn.Module):
     def __init__(self, shape, length):
         super().__init__()
-        from transformers import Qwen3Config, Qwen3ForCausalLM
-        hidden, layers, heads, kv_heads, width, intermediate, vocabulary, tied = shape
-        config = Qwen3Config(
-            vocab_size=vocabulary, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
-            num_key_value_heads=kv_heads, head_dim=width, intermediate_size=intermediate, tie_word_embeddings=tied,
-            rope_theta=ROPE_THETA, max_position_embeddings=max(length, 40960))
+        from transformers import Qwen3ForCausalLM
+        config = qwen3_config(shape, rope_theta=ROPE_THETA, max_position_embeddings=max(length, 40_960))
         config._attn_implementation = "sdpa"
         self.model = Qwen3ForCausalLM(config)
 

@@ -10,19 +10,13 @@ The last norm scales the logits until the mean entropy is below --entropy, as `a
 import argparse
 
 import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from transformers import Qwen3ForCausalLM
 
-SHAPES = {  # hidden, layers, heads, kv_heads, head_dim, intermediate, vocabulary
-    "tiny": (192, 4, 6, 6, 32, 512, 512),
-    "qwen3-0.6b": (1024, 28, 16, 8, 128, 3072, 151_936),
-}
+from qwen3_shapes import SHAPES, qwen3_config
 
 
 def random_model(shape):
-    hidden, layers, heads, kv_heads, dim, inner, vocabulary = SHAPES[shape]
-    config = Qwen3Config(vocab_size=vocabulary, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
-                         num_key_value_heads=kv_heads, head_dim=dim, intermediate_size=inner, tie_word_embeddings=True)
-    model = Qwen3ForCausalLM(config).float().eval()
+    model = Qwen3ForCausalLM(qwen3_config(SHAPES[shape])).float().eval()
     for parameter in model.parameters():
         parameter.copy_(parameter.bfloat16())
     return model

@@ -2,13 +2,9 @@
 #ifdef ANTISD_TORCH
 
 #include <csignal>
-#include <cstdlib>
 #include <thread>
 
-#include <gmock/gmock.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "cli/command_testing.h"
 #include "results/bench_rows.h"
 #include "results/summary.h"
 #include "trainer/testing.h"
@@ -20,13 +16,9 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::Outcome;
 
-struct Outcome {
-  int status = -1;
-  std::string out, err;
-};
-
-class Eval : public ::testing::Test {
+class Eval : public testing::CommandTest {
  protected:
   Eval() {
     testing::make_small_model(folder_ / "model");
@@ -55,15 +47,9 @@ for line in iter(sys.stdin.readline, ""):
     write_file_atomically(folder_ / "run.toml", config.options().to_toml(false));
   }
 
-  std::string command(const std::string& arguments) const {
-    return fmt::format("'{}/antisd' {} --threads 1 --device cpu >'{}' 2>'{}'", ANTISD_BINARY_DIR,
-                       arguments, (folder_ / "out").string(), (folder_ / "err").string());
-  }
-  Outcome run(const std::string& arguments) const {
-    const int status = std::system(command(arguments).c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder_ / "out"),
-            read_file(folder_ / "err")};
-  }
+  static constexpr const char* kPlace = " --threads 1 --device cpu";
+
+  Outcome run(const std::string& arguments) const { return CommandTest::run(arguments + kPlace); }
   std::string arguments(const std::string& out, const std::string& more = "") const {
     return fmt::format("eval '{}' '{}' --out '{}' {}", (folder_ / "model").string(),
                        (folder_ / "run.toml").string(), (folder_ / out).string(), more);
@@ -80,21 +66,14 @@ for line in iter(sys.stdin.readline, ""):
   }
   // The exit status after a signal that came when `file` had its first row.
   int stopped_at(const std::string& file, const std::string& arguments) const {
-    const pid_t pid = fork();
-    if (pid == 0) {
-      const std::string line = "exec " + command(arguments);
-      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-      _exit(127);
-    }
+    const pid_t pid = launch(arguments + kPlace);
     for (int i = 0; i < 6000; ++i) {
       std::error_code error;
       if (fs::file_size(folder_ / file, error) > 0 && !error) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     kill(pid, SIGINT);
-    int status = 0;
-    waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return status_of(pid);
   }
   std::string bytes(const std::string& file) const { return read_file(folder_ / file); }
 
@@ -109,8 +88,6 @@ for line in iter(sys.stdin.readline, ""):
     }
     return rows;
   }
-
-  testing::TemporaryFolder folder_;
 };
 
 TEST_F(Eval, SummarisesItsRows) {

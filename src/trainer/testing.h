@@ -118,16 +118,22 @@ class SmallTraining {
   }
 
   bool run(const std::function<bool()>& stop = [] { return false; }) {
+    return run_with(grader, {1}, stop);
+  }
+
+  bool run_with(
+      Grader& other, std::vector<TokenId> stop_ids,
+      const std::function<bool()>& stop = [] { return false; }) {
     Trainer trainer({.config = config,
                      .state = *state,
                      .problems = problems,
                      .renderer = *renderer,
-                     .grader = grader,
+                     .grader = other,
                      .processes = *processes,
                      .recorder = *recorder,
                      .console = console,
                      .reference = reference ? &*reference : nullptr,
-                     .stop_ids = {1},
+                     .stop_ids = std::move(stop_ids),
                      .origin = folder / "model"});
     return trainer.run(stop);
   }

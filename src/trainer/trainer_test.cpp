@@ -19,6 +19,9 @@ using ::testing::IsSupersetOf;
 using ::testing::SizeIs;
 using testing::SmallTraining;
 
+// As stop ids: no response is cut off.
+const std::vector<TokenId> kEveryId = {1, 2, 3, 4, 5, 6, 7, 8};
+
 double mean_reward(const std::vector<Json>& rows, std::size_t first, std::size_t count) {
   double sum = 0;
   for (std::size_t i = first; i < first + count; ++i)
@@ -226,18 +229,7 @@ TEST(Trainer, AStepWithoutGradesIsSkippedCountedAndSaid) {
   const std::string before = testing::weight_bytes(training.state->model);
   // Responses that are cut off are wrong without a grader: let none be.
   training.config.options().assign("rollout.max_sequence_tokens=128");
-  Trainer trainer({.config = training.config,
-                   .state = *training.state,
-                   .problems = training.problems,
-                   .renderer = *training.renderer,
-                   .grader = never,
-                   .processes = *training.processes,
-                   .recorder = *training.recorder,
-                   .console = training.console,
-                   .reference = nullptr,
-                   .stop_ids = {1, 2, 3, 4, 5, 6, 7, 8},
-                   .origin = training.folder / "model"});
-  EXPECT_TRUE(trainer.run([] { return false; }));
+  EXPECT_TRUE(training.run_with(never, kEveryId));
   EXPECT_EQ(testing::weight_bytes(training.state->model), before);
   const std::vector<Json> rows = training.rows("metrics.jsonl");
   EXPECT_EQ(rows[1]["training/skipped_steps"], 2);
@@ -360,18 +352,7 @@ TEST(Trainer, ARewardThatIsNoneNamesAndKeepsTheResponse) {
     }
     std::atomic<int> asked = 0;
   } broken;
-  Trainer trainer({.config = training.config,
-                   .state = *training.state,
-                   .problems = training.problems,
-                   .renderer = *training.renderer,
-                   .grader = broken,
-                   .processes = *training.processes,
-                   .recorder = *training.recorder,
-                   .console = training.console,
-                   .reference = nullptr,
-                   .stop_ids = {1, 2, 3, 4, 5, 6, 7, 8},
-                   .origin = training.folder / "model"});
-  const std::string message = error_of([&] { trainer.run([] { return false; }); });
+  const std::string message = error_of([&] { training.run_with(broken, kEveryId); });
   EXPECT_THAT(message, AllOf(HasSubstr("step 2: a reward is nan"), HasSubstr("problem 'p"),
                              HasSubstr("sample "), HasSubstr("failed/step-000002.jsonl")));
   const std::vector<Json> rows = training.rows("failed/step-000002.jsonl");
