@@ -51,6 +51,7 @@ struct GateConfig {
   double band_reopen = 1.0;
   double max_perplexity = 0;  // 0: every response counts
   bool previous_step = false;
+  std::string on_too_small = "open";  // what a warm-up below min_warm does: open | stop
 };
 
 // What the authors' released code does to the per-token term before it is weighted; 0 is off.
@@ -100,6 +101,7 @@ struct RewardConfig {
   std::string kind = "math";
   std::string command;
   double timeout_s = 10;
+  std::int64_t give_up_after = 3;  // steps in a row without one grade
   std::int64_t workers = 0;
   std::string sandbox = "auto";
 };
