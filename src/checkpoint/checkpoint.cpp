@@ -6,15 +6,39 @@
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/system_error.h"
+#include "model/not_finite.h"
 #include "model/weights.h"
 
 namespace antisd {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+void check_finite(const CheckpointParts& parts) {
+  const auto check = [](const at::Tensor& tensor, const char* what, const std::string& name) {
+    if (!tensor.defined() || all_finite(tensor)) return;
+    throw NotFinite(fmt::format("{} of {} holds NaN or infinity", what, name));
+  };
+  for (std::size_t i = 0; i < parts.model.parameters().size(); ++i) {
+    const Parameter& parameter = parts.model.parameters()[i];
+    const AdamW::State& state = parts.optimizer.state()[i];
+    check(parameter.value, "the weight", parameter.name);
+    check(state.master, "the master weight", parameter.name);
+    check(state.first, "the first moment", parameter.name);
+    check(state.second, "the second moment", parameter.name);
+  }
+  if (parts.teacher == nullptr) return;
+  for (const Parameter& parameter : parts.teacher->parameters())
+    check(parameter.value, "the teacher's weight", parameter.name);
+}
+
+}  // namespace
+
 fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
                          const CheckpointParts& parts, const Json& state) {
   const fs::path target = checkpoints / step_name(step);
+  check_finite(parts);
   try {
     fs::create_directories(checkpoints);
     remove_unfinished(checkpoints);  // of a save that was killed; they would fill the disk
@@ -75,7 +99,9 @@ std::vector<fs::path> prune_checkpoints(const fs::path& checkpoints, const Reten
   std::vector<fs::path> removed = remove_unfinished(checkpoints);
   std::int64_t kept = 0;
   for (const StepFolder& folder : step_folders(checkpoints)) {
-    if (kept++ < retention.keep || folder.step == retention.best_step) continue;
+    if (folder.step > retention.newest || kept++ < retention.keep ||
+        folder.step == retention.best_step || folder.step == retention.good_step)
+      continue;
     if (remove_folder(folder.path)) removed.push_back(folder.path);
   }
   return removed;

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,7 +35,8 @@ struct CheckpointParts {
 // Weights are saved in the precision the model computes in, masters of more precision beside the
 // moments. `state` comes back from load_checkpoint as it is. Returns the folder; an older one of
 // the same step is replaced. RunError for anything that the disk refuses: every checkpoint that was
-// there is still whole then, nothing of the new one is left, and the run may go on.
+// there is still whole then, nothing of the new one is left, and the run may go on. NotFinite,
+// before anything is written, where a weight, master or moment is not finite.
 std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step,
                                       const CheckpointParts& parts, const Json& state);
 
@@ -66,6 +68,10 @@ FoundCheckpoint verify_checkpoint(const std::filesystem::path& checkpoint);
 struct Retention {
   std::int64_t keep = 2;                  // the newest so many
   std::optional<std::int64_t> best_step;  // never pruned
+  std::optional<std::int64_t> good_step;  // nor this one: the newest whose weights proved sound
+  // The step saved last. Folders of later steps were there before it, so a run went on from before
+  // them because they are damaged: they do not count among the newest, and stay.
+  std::int64_t newest = std::numeric_limits<std::int64_t>::max();
 };
 
 // Call after a save. Removes older checkpoints and what killed saves left behind; what cannot be

@@ -25,7 +25,8 @@ using testing::SmallRun;
 
 constexpr const char* kChildFolder = "ANTISD_CHECKPOINT_CHILD";
 
-// A disk that takes files up to a number of bytes and no more.
+// A disk that takes files up to a number of bytes and no more. The signal of the limit is ignored
+// as the commands that train do (cli/interrupt.h); TrainLimits asks the program itself.
 class SmallDisk {
  public:
   explicit SmallDisk(std::uint64_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,6 +1,8 @@
 #include "checkpoint/checkpoint.h"
 
+#include <cmath>
 #include <fstream>
+#include <functional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +11,7 @@
 #include "checkpoint/testing.h"
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
+#include "model/not_finite.h"
 
 namespace antisd {
 namespace {
@@ -246,6 +249,48 @@ TEST(Checkpoint, OldOnesGoAndTheBestStays) {
   EXPECT_THAT(names_in(folder.path()),
               ElementsAre("mine", "step-000002", "step-000004", "step-000005"));
   EXPECT_THAT(prune_checkpoints(folder.path(), {.keep = 2, .best_step = 2}), IsEmpty());
+}
+
+TEST(Checkpoint, TheGoodOneStaysAndDamagedLaterOnesDoNotCount) {
+  const testing::TemporaryFolder folder;
+  SmallRun run("qwen3_gqa_tied");
+  for (int step = 1; step <= 5; ++step) {
+    run.train_step();
+    run.save(folder.path());
+  }
+  // 5 was damaged, the run went on from 2 and has just saved 4.
+  prune_checkpoints(folder.path(), {.keep = 1, .good_step = 2, .newest = 4});
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("step-000002", "step-000004", "step-000005"));
+}
+
+TEST(Checkpoint, NothingIsSavedOfNumbersThatAreNone) {
+  const at::NoGradGuard no_grad;
+  const auto refused = [](const std::function<void(SmallRun&)>& spoil, at::ScalarType dtype) {
+    const testing::TemporaryFolder folder;
+    SmallRun run("qwen3_gqa_tied", dtype);
+    spoil(run);
+    std::string message;
+    try {
+      run.save(folder / "checkpoints");
+    } catch (const NotFinite& error) {
+      message = error.message();
+    }
+    EXPECT_FALSE(fs::exists(folder / "checkpoints"));
+    return message;
+  };
+  const auto spoil = [](const at::Tensor& tensor, float value) {
+    tensor.flatten().slice(0, tensor.numel() - 1).fill_(value);
+  };
+  EXPECT_THAT(refused([&](SmallRun& r) { spoil(r.model.parameters()[1].value, NAN); }, at::kFloat),
+              HasSubstr("the weight of"));
+  EXPECT_THAT(
+      refused([&](SmallRun& r) { spoil(r.optimizer.state()[0].first, INFINITY); }, at::kFloat),
+      HasSubstr("the first moment of"));
+  EXPECT_THAT(refused([&](SmallRun& r) { spoil(r.optimizer.state()[2].second, NAN); }, at::kFloat),
+              HasSubstr("the second moment of"));
+  EXPECT_THAT(
+      refused([&](SmallRun& r) { spoil(r.optimizer.state()[0].master, -INFINITY); }, at::kBFloat16),
+      HasSubstr("the master weight of"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "io/system_error.h"
+#include "io/unique_fd.h"
 
 namespace antisd {
 namespace {
@@ -39,11 +40,37 @@ fs::path unfinished_name(const fs::path& target) {
          fmt::format(".{}.{:08x}.tmp", target.filename().string(), std::random_device{}());
 }
 
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) throw_cannot_write(folder, errno);
-  ::fsync(descriptor);  // some file systems cannot sync a folder; the rename stands anyway
-  ::close(descriptor);
+// 0, or the reason why its list of names may not be on the disk.
+int sync_folder(const fs::path& folder) {
+  const UniqueFd descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptor) return errno;
+  while (::fsync(descriptor.get()) != 0) {
+    if (errno == EINTR) continue;
+    return errno == EINVAL || errno == ENOTSUP ? 0 : errno;  // file systems that cannot sync one
+  }
+  return 0;
+}
+
+void sync_or_throw(const fs::path& folder) {
+  if (const int error = sync_folder(folder); error != 0) throw_cannot_write(folder, error);
+}
+
+// For file systems that can neither refuse to replace nor exchange: the older folder steps aside
+// and comes back where the new one cannot take its place.
+int replace_folder(const fs::path& from, const fs::path& to) {
+  const fs::path aside = unfinished_name(to);
+  const bool older = ::rename(to.c_str(), aside.c_str()) == 0;
+  if (!older && errno != ENOENT) return errno;
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    const int error = errno;
+    if (older && ::rename(aside.c_str(), to.c_str()) != 0) {
+      // It stays under the name of an unfinished one.
+    }
+    return error;
+  }
+  std::error_code ignored;
+  if (older) fs::remove_all(aside, ignored);
+  return 0;
 }
 
 }  // namespace
@@ -96,22 +123,19 @@ void UnfinishedFolder::rename_to_target() {
   // The files are synced by their writers; the folders' own lists of names are not yet.
   for (const fs::path& entry : entries_of(path_)) {
     std::error_code ignored;
-    if (fs::is_directory(entry, ignored)) sync_folder(entry);
+    if (fs::is_directory(entry, ignored)) sync_or_throw(entry);
   }
-  sync_folder(path_);
+  sync_or_throw(path_);
   const char* const from = path_.c_str();
   const char* const to = target_.c_str();
   int status = ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
   if (status != 0 && errno == EEXIST) {
     status = ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE);
   }
-  if (status != 0 && (errno == EINVAL || errno == ENOSYS)) {
-    // A file system without these two: the older one steps aside for a moment.
-    remove_folder(target_);
-    status = ::rename(from, to);
-  }
-  if (status != 0) throw_cannot_write(target_, errno);
-  sync_folder(target_.parent_path());
+  int error = status != 0 ? errno : 0;
+  if (error == EINVAL || error == ENOSYS) error = replace_folder(path_, target_);
+  if (error != 0) throw_cannot_write(target_, error);
+  sync_folder(target_.parent_path());  // it stands under its name, synced or not
 }
 
 }  // namespace antisd

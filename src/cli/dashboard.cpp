@@ -16,6 +16,7 @@ namespace antisd {
 namespace {
 
 int serve_until_interrupted(const DashboardOptions& options) {
+  outlive_refused_writes();
   const std::atomic<bool>& interrupted = catch_interrupts();
   Dashboard dashboard(options);
   std::cout << dashboard.url() << std::endl;

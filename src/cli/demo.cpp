@@ -87,6 +87,7 @@ std::function<int()> add_demo(CLI::App& app) {
   app.footer("Interrupted, the same command goes on where it was.");
   return [options] {
     const SweepSettings settings = make_settings(*options);
+    outlive_refused_writes();
     const std::atomic<bool>& interrupted = catch_interrupts();
     Console console({.quiet = options->quiet});
     console.info(kOpening);

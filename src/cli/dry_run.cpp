@@ -16,6 +16,7 @@
 #include "ops/device.h"
 #include "optim/schedule.h"
 #include "reward/grader.h"
+#include "trainer/disk_plan.h"
 #include "trainer/memory_plan.h"
 
 namespace antisd {
@@ -208,6 +209,9 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   report_benches(config, report);
   report_prompts(config, method, problems, renderer, shape, model, report);
   report_memory(config, method, shape, device, dtype, report, warn);
+  const DiskPlan disk = plan_disk(shape, config, dtype, method.slow_teacher());
+  report.line("disk", disk.text());
+  if (!disk.suffices()) warn(disk.warning());
 }
 
 }  // namespace antisd

@@ -167,10 +167,14 @@ std::function<int()> add_eval(CLI::App& app) {
   add_device_options(app, options->model);
   app.add_flag("--quiet", options->quiet, "warnings alone on standard error");
   app.footer(
-      "The summary goes to standard output as JSON, a table to standard error. SIGINT or SIGTERM: "
-      "graded\nproblems are in the folder, the exit status is 130, and the same command goes on.\n"
+      "The summary goes to standard output as JSON, a table to standard error. SIGINT, SIGTERM or "
+      "SIGHUP: graded\nproblems are in the folder, the exit status is 130, and the same command "
+      "goes on.\n"
       "Keys: eval.*, reward.*, data.template, data.chat_options; `antisd config --defaults`.");
-  return [options] { return evaluate(*options); };
+  return [options] {
+    outlive_refused_writes();
+    return evaluate(*options);
+  };
 }
 
 }  // namespace antisd

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/finite_number.h"
 #include "cli/rows.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
@@ -93,7 +94,8 @@ std::function<int()> add_grade(CLI::App& app) {
   math->add_option("--relative-tolerance", options->math.relative_tolerance,
                    "accept numbers this close to the gold answer, for physics; 0 is exact")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(CLI::Range(0.0, 1.0))
+      ->check(finite_number());
 
   CLI::App* code =
       add("code", "runs the last python block of a response against tests, in a sandbox",
@@ -101,7 +103,8 @@ std::function<int()> add_grade(CLI::App& app) {
           "\"reason\", \"tests\"}.");
   code->add_option("--timeout", options->code.timeout_s, "wall-clock seconds of one program")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->check(finite_number());
   code->add_option("--memory", options->code.memory_mb, "MiB of one process")
       ->capture_default_str()
       ->check(CLI::Range(16, 1 << 20));

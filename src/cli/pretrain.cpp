@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/device_choice.h"
+#include "cli/interrupt.h"
 #include "cli/model_parts.h"
 #include "cli/run_options.h"
 #include "core/error.h"
@@ -14,6 +15,7 @@
 #include "model/weights.h"
 #include "pretrain/document_trainer.h"
 #include "pretrain/new_model.h"
+#include "trainer/disk_plan.h"
 #include "trainer/stop_signals.h"
 
 namespace antisd {
@@ -132,6 +134,9 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
     recorder.finish("finished", state.step);
     return 0;
   }
+  const DiskPlan disk = plan_disk(state.model.shape(), config, state.model.dtype(),
+                                  /*slow_teacher=*/false, state.step);
+  if (!disk.suffices()) recorder.warn(disk.warning());
   recorder.info(
       fmt::format("pretrain on {}: {:.2f} M parameters, steps {} to {}, {} documents each",
                   device.str(), static_cast<double>(state.model.shape().parameter_count()) / 1e6,
@@ -156,6 +161,7 @@ std::function<int()> add_pretrain(CLI::App& app) {
     read_config(*options, config);
     at::set_num_threads(options->threads);
     Console console({.quiet = options->quiet});
+    outlive_refused_writes();
     const StopSignals signals;
     return in_run_directory(config, options->resume, console,
                             [&](Recorder& recorder, std::int64_t& last_step) {

@@ -113,6 +113,21 @@ TEST_F(Pretrain, LearnsTheTaskAndGoesOnByteForByte) {
   EXPECT_NEAR(metrics("chat").front()["train/loss"], sum / 4, 1e-5);
 }
 
+TEST_F(Pretrain, WeightsThatExplodeCostNoGoodCheckpoint) {
+  const std::string settings = std::string(kSmall) + "checkpoint.every=1 checkpoint.keep=1 ";
+  ASSERT_EQ(pretrain("run", settings + "train.steps=3").status, 0);
+  const Outcome exploded = pretrain("run", settings + "--resume train.steps=9 optim.lr=1e30");
+  EXPECT_EQ(exploded.status, 1) << exploded.err;
+  EXPECT_THAT(exploded.err, AllOf(HasSubstr("not finite"), HasSubstr("learning rate "),
+                                  HasSubstr("last good checkpoint is run/checkpoints/step-000003"),
+                                  HasSubstr("remove run/checkpoints/step-000004")));
+  EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints/step-000003"));
+  EXPECT_FALSE(fs::exists(folder_ / "run/checkpoints/step-000005"));
+  // What the message says helps.
+  fs::remove_all(folder_ / "run/checkpoints/step-000004");
+  EXPECT_EQ(pretrain("run", settings + "--resume train.steps=5").status, 0);
+}
+
 TEST_F(Pretrain, MistakesAreOneMessage) {
   write("empty.txt", " \n");
   write("user.jsonl", R"({"messages":[{"role":"user","content":"Solve"}]})"

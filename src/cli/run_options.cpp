@@ -50,7 +50,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--seed", options.seed, "train.seed")->check(CLI::NonNegativeNumber);
   app.add_flag("--quiet", options.quiet, "warnings alone");
   app.footer(
-      "SIGINT, SIGTERM or SIGUSR1: the step is finished and saved, the exit status is 130; a "
+      "SIGINT, SIGTERM, SIGHUP or SIGUSR1: the step is finished and saved, the exit status is 130; "
+      "a "
       "second one leaves at once.\n"
       "Keys:\n" +
       RunConfig().options().to_help());

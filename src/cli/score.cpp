@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/finite_number.h"
 #include "cli/model_options.h"
 #include "cli/rows.h"
 #include "cli/score_rows.h"
@@ -49,7 +50,8 @@ std::function<int()> add_score(CLI::App& app) {
   add_device_options(app, options->model);
   app.add_option("--temperature", options->temperature, "everything is under logits / temperature")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->check(finite_number());
   app.add_option("--batch-tokens", options->batch_tokens,
                  "tokens that go through the model at once; lower it where memory runs out")
       ->capture_default_str()

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/finite_number.h"
 #include "cli/interrupt.h"
 #include "cli/sweep_run.h"
 #include "config/run_config.h"
@@ -90,7 +91,8 @@ std::function<int()> add_sweep(CLI::App& app) {
          "GB of memory for all runs together; 0: nine tenths of what is free. The first run "
          "shows how much one takes")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->check(finite_number());
   app.add_option("--device", options->device, "cpu, cuda, cuda:N or auto, for every run")
       ->capture_default_str();
   app.add_option("--report", options->report, "the page at the end [record.dir/report.html]");
@@ -100,6 +102,7 @@ std::function<int()> add_sweep(CLI::App& app) {
       "finished runs are left alone, others resume.");
   return [options] {
     const SweepSettings settings = make_settings(*options);
+    outlive_refused_writes();
     const std::atomic<bool>& interrupted = catch_interrupts();
     Console console({.quiet = options->quiet});
     return sweep_and_report(settings, {.page = options->report, .quiet = options->quiet}, console,

@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/dry_run.h"
+#include "cli/interrupt.h"
 #include "cli/training_run.h"
 #include "trainer/stop_signals.h"
 
@@ -29,6 +30,7 @@ std::function<int()> add_train(CLI::App& app) {
       dry_run(config, options->run, console, std::cout);
       return 0;
     }
+    outlive_refused_writes();
     const StopSignals signals;
     return run_training(config, options->run, console, [] { return StopSignals::received(); });
   };

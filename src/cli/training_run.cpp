@@ -14,6 +14,7 @@
 #include "io/step_name.h"
 #include "model/weights.h"
 #include "reward/countdown_grader.h"
+#include "trainer/disk_plan.h"
 #include "trainer/stop_signals.h"
 #include "trainer/trainer.h"
 
@@ -171,6 +172,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
     recorder.finish("finished", state.step);
     return 0;
   }
+  const DiskPlan disk = plan_disk(state.model.shape(), config, state.model.dtype(),
+                                  method.slow_teacher(), state.step);
+  if (!disk.suffices()) warn(disk.warning());
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));

@@ -1,6 +1,7 @@
 #include "core/option_set.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -84,11 +85,14 @@ std::string Option::range_text() const {
 }
 
 void Option::check_number(double value, const std::string& where) const {
-  // Written so that NaN fails.
-  const bool inside = value >= low_ && value <= high_ && !(low_exclusive_ && value == low_);
+  // No option means anything with infinity or NaN, whatever its range.
+  const bool inside =
+      std::isfinite(value) && value >= low_ && value <= high_ && !(low_exclusive_ && value == low_);
   if (inside) return;
-  throw InputError(fmt::format("{} = {} is out of range", key_, number_text(value)),
-                   {.where = where, .remedy = "allowed: " + range_text()});
+  const std::string range = range_text();
+  throw InputError(
+      fmt::format("{} = {} is out of range", key_, number_text(value)),
+      {.where = where, .remedy = "allowed: " + (range.empty() ? "finite numbers" : range)});
 }
 
 void Option::check_value(const std::string& where) const {
@@ -116,6 +120,11 @@ void Option::check_value(const std::string& where) const {
                  [&](const IntegerMap* map) {
                    for (const auto& [_, v] : *map)
                      check_number(static_cast<double>(v), where);
+                 },
+                 [&](const ScalarMap* map) {
+                   for (const auto& [_, v] : *map)
+                     if (const double* number = std::get_if<double>(&v))
+                       check_number(*number, where);
                  },
                  [](const auto*) {}},
       field_);

@@ -171,6 +171,10 @@ TEST(OptionSet, WrongValuesSayWhatIsAllowed) {
               HasSubstr("must be integer"));
   EXPECT_THAT(error_of([&] { s.options.assign("method.gate.lr=0"); }), HasSubstr("above 0"));
   EXPECT_THAT(error_of([&] { s.options.assign("method.gate.lr=nan"); }), HasSubstr("out of range"));
+  for (const char* none : {"method.gate.lr=inf", "optim.betas=[0.9, nan]", "data.chat.budget=-inf"})
+    EXPECT_THAT(error_of([&] { s.options.assign(none); }), HasSubstr("out of range"));
+  EXPECT_THAT(error_of([&] { s.options.load_toml_text("[method.gate]\nlr = +inf", "f"); }),
+              HasSubstr("f:2: method.gate.lr = inf is out of range; allowed: above 0"));
   EXPECT_THAT(error_of([&] { s.options.assign("method.name=ppo"); }), HasSubstr("grpo | antisd"));
   EXPECT_THAT(error_of([&] { s.options.assign("eval.n.aime24=0"); }), HasSubstr("at least 1"));
   EXPECT_THAT(error_of([&] { s.options.assign("nonsense"); }), HasSubstr("key=value"));

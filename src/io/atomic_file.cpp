@@ -44,7 +44,7 @@ int open_temporary(const std::filesystem::path& target, std::filesystem::path& t
     temporary = folder_of(target) /
                 fmt::format(".{}.{:08x}.tmp", target.filename().string().substr(0, 200), random());
     const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0 || errno != EEXIST || attempt == 100) return descriptor;
+    if (descriptor >= 0 || (errno != EEXIST && errno != EINTR) || attempt == 100) return descriptor;
   }
 }
 
@@ -133,7 +133,9 @@ void AtomicFile::commit() {
     return;
   }
   // Some file systems report a full disk only here.
-  if (::fsync(descriptor_) != 0) throw_cannot_write(path_, errno);
+  while (::fsync(descriptor_) != 0) {
+    if (errno != EINTR) throw_cannot_write(path_, errno);
+  }
   const int closed = ::close(std::exchange(descriptor_, -1));
   if (closed != 0 && errno != EINTR) throw_cannot_write(path_, errno);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) throw_cannot_write(path_, errno);

@@ -3,8 +3,6 @@
 #include <cerrno>
 #include <system_error>
 
-#include "core/error.h"
-
 namespace antisd {
 
 std::string system_problem(int error) {
@@ -62,14 +60,40 @@ std::string system_remedy(int error) {
   }
 }
 
+WriteError::WriteError(const std::filesystem::path& path, int error)
+    : RunError("cannot be written: " + system_problem(error),
+               {.where = path.string(), .remedy = system_remedy(error)}),
+      error(error) {}
+
+bool WriteError::is_full() const {
+  return error == ENOSPC || error == EDQUOT;
+}
+
+bool WriteError::may_pass() const {
+  switch (error) {
+    case EFBIG:
+    case EROFS:
+    case EACCES:
+    case EPERM:
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EEXIST:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return false;
+    default:
+      return true;
+  }
+}
+
 void throw_cannot_read(const std::filesystem::path& path, int error) {
   throw InputError("cannot be read: " + system_problem(error),
                    {.where = path.string(), .remedy = system_remedy(error)});
 }
 
 void throw_cannot_write(const std::filesystem::path& path, int error) {
-  throw RunError("cannot be written: " + system_problem(error),
-                 {.where = path.string(), .remedy = system_remedy(error)});
+  throw WriteError(path, error);
 }
 
 void throw_failed(const std::string& what, int error) {

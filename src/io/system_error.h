@@ -4,12 +4,26 @@
 #include <filesystem>
 #include <string>
 
+#include "core/error.h"
+
 namespace antisd {
 
 std::string system_problem(int error);  // "no space is left on the disk"
 std::string system_remedy(int error);   // "free some space or choose another folder"; may be empty
 
-// InputError for a file that is to be read, RunError for one that is to be written.
+// What the system refused to write, with its reason.
+class WriteError : public RunError {
+ public:
+  WriteError(const std::filesystem::path& path, int error);
+  const int error;  // errno
+
+  // No space or no quota is left: removing files helps.
+  bool is_full() const;
+  // Whether the same call may succeed a little later without anybody changing path or limits.
+  bool may_pass() const;
+};
+
+// InputError for a file that is to be read, WriteError for one that is to be written.
 [[noreturn]] void throw_cannot_read(const std::filesystem::path& path, int error);
 [[noreturn]] void throw_cannot_write(const std::filesystem::path& path, int error);
 // RunError of anything else: "what: the system's reason".

@@ -21,9 +21,12 @@ class AppendFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void cut();
+
   std::filesystem::path path_;
   UniqueFd file_;
   std::int64_t size_ = 0;  // of the whole records
+  bool is_torn_ = false;   // a part of a record stands behind them
 };
 
 }  // namespace antisd

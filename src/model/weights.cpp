@@ -10,6 +10,7 @@
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"
+#include "model/not_finite.h"
 
 namespace antisd {
 namespace {
@@ -85,14 +86,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 void check_finite(const at::Tensor& tensor, const std::string& name,
                   const std::filesystem::path& directory) {
-  // A part at a time: the test makes copies of what it looks at.
-  constexpr std::int64_t kPart = 1 << 22;
-  const at::Tensor flat = tensor.flatten();
-  std::int64_t begin = 0;
-  for (; begin < flat.size(0); begin += kPart) {
-    if (!flat.slice(0, begin, begin + kPart).isfinite().all().item<bool>()) break;
-  }
-  if (begin >= flat.size(0)) return;
+  if (all_finite(tensor)) return;
   throw InputError(fmt::format("the tensor {} holds NaN or infinity", name),
                    {.where = directory.string(),
                     .remedy = "fetch the weights again, or use an earlier checkpoint"});

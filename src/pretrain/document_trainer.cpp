@@ -5,6 +5,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/stopwatch.h"
+#include "model/not_finite.h"
 #include "ops/device.h"
 #include "trainer/sampler.h"
 #include "trainer/saved_state.h"
@@ -67,14 +68,24 @@ bool DocumentTrainer::run(const std::function<bool()>& stop) {
       {.label = "pretrain", .unit = "step", .total = config_.train.steps, .done = state_.step});
   DocumentsAhead ahead(parts_.documents, state_.step, config_.train.steps);
   while (state_.step < config_.train.steps && !stop()) {
-    step(ahead.next());
+    checked_step(ahead.next());
     bar.update(state_.step, {{"loss", last_metrics_.find("train/loss").value_or(NAN)},
                              {"tokens/s", last_metrics_.find("perf/throughput").value_or(NAN)}});
     if (keeper_.due(state_.step)) save();
   }
-  if (!keeper_.saved(state_.step)) save();
+  if (!keeper_.saved(state_.step)) save_last(stop);
   bar.finish();
   return state_.step >= config_.train.steps;
+}
+
+void DocumentTrainer::checked_step(std::span<const TrainingDocument> documents) {
+  const std::int64_t done = state_.step;
+  try {
+    step(documents);
+    keeper_.proved(state_.best);
+  } catch (const NotFinite& error) {
+    throw keeper_.not_finite_error(error, done, schedule_.at(done), state_.step == done);
+  }
 }
 
 void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
@@ -86,6 +97,7 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
       state_.optimizer.step(lr, gradient_scale(state_.model.dtype(), sums.counted));
   if (!report.applied) find_culprit(documents, report.culprit);
   const double loss = sums.fetch_mean(), seconds = clock.lap();
+  if (!std::isfinite(loss)) throw NotFinite("the loss is not finite");
   ++state_.step;
 
   MetricSet metrics;
@@ -177,20 +189,38 @@ void DocumentTrainer::find_culprit(std::span<const TrainingDocument> documents,
     const std::int64_t failed = state_.step + 1;
     const std::filesystem::path file = parts_.recorder.failure(
         failed, {{"step", failed}, {"ids", document.ids}, {"failure", what}});
-    throw RunError(fmt::format("step {}: {}; the document is in {}", failed, what, file.string()),
-                   {.remedy = "the weights were not touched; lower optim.lr or look at the "
-                              "document"});
+    throw NotFinite(fmt::format("{}; the document is in {}", what, file.string()));
   }
-  throw RunError(
-      fmt::format("step {}: {}, though that of each document alone is", state_.step + 1, what),
-      {.remedy = "the weights were not touched; lower optim.lr"});
+  throw NotFinite(what + ", though that of each document alone is");
+}
+
+CheckpointKeeper::Write DocumentTrainer::writer() const {
+  return [this](const std::filesystem::path& folder) {
+    save_checkpoint(folder, state_.step, {state_.model, state_.optimizer, parts_.origin},
+                    to_json(state_));
+  };
 }
 
 void DocumentTrainer::save() {
-  keeper_.save(state_.step, last_metrics_, state_.best, [&](const std::filesystem::path& folder) {
-    save_checkpoint(folder, state_.step, {state_.model, state_.optimizer, parts_.origin},
-                    to_json(state_));
-  });
+  try {
+    keeper_.save(state_.step, last_metrics_, state_.best, writer());
+  } catch (const NotFinite& error) {
+    throw diverged(error);
+  }
+}
+
+void DocumentTrainer::save_last(const std::function<bool()>& stop) {
+  try {
+    keeper_.save_last(state_.step, last_metrics_, state_.best, writer(), stop);
+  } catch (const NotFinite& error) {
+    throw diverged(error);
+  }
+}
+
+// Of the weights that the last step left: it is that step which failed.
+RunError DocumentTrainer::diverged(const NotFinite& error) const {
+  const std::int64_t before = state_.step - 1;
+  return keeper_.not_finite_error(error, before, schedule_.at(before), /*untouched=*/false);
 }
 
 }  // namespace antisd

@@ -10,6 +10,7 @@
 
 #include "data/documents.h"
 #include "metrics/console.h"
+#include "model/not_finite.h"
 #include "optim/schedule.h"
 #include "pretrain/document_loss.h"
 #include "reward/grader.h"
@@ -55,16 +56,20 @@ class DocumentTrainer {
  public:
   explicit DocumentTrainer(DocumentTrainerParts parts);
 
-  // Up to train.steps, or until `stop` says so between two steps; saves at the end of either. False
-  // where it was stopped. RunError where a gradient is no number: the weights are then as the step
-  // before left them, and the document is in failed/.
+  // Up to train.steps, or until `stop` says so between two steps; saves at the end of either, or
+  // RunError, "not saved". False where it was stopped. RunError where a gradient is no number: the
+  // weights are then as the step before left them, the document is in failed/, nothing is saved.
   bool run(const std::function<bool()>& stop);
 
  private:
+  void checked_step(std::span<const TrainingDocument> documents);
   void step(std::span<const TrainingDocument> documents);
   void evaluate(MetricSet& metrics);
   void sample(MetricSet& metrics);
+  CheckpointKeeper::Write writer() const;
   void save();
+  void save_last(const std::function<bool()>& stop);
+  RunError diverged(const NotFinite& error) const;
   [[noreturn]] void find_culprit(std::span<const TrainingDocument> documents,
                                  const std::string& parameter);
   LossOptions loss_options() const;

@@ -32,7 +32,8 @@ constexpr int kMaxStrayLines = 1000;  // answers to requests that were given up
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  signal(SIGPIPE, SIG_DFL);
+  for (const int ignored_here : {SIGPIPE, SIGXFSZ})
+    signal(ignored_here, SIG_DFL);
   // Standard error stays the user's.
   if (dup2(channel, 0) < 0 || dup2(channel, 1) < 0) _exit(127);
   const char* arguments[] = {"/bin/sh", "-c", command, nullptr};

@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,10 +52,20 @@ std::string output_of(const std::string& python) {
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, write_end.get(), 1);
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  posix_spawnattr_t
+      attributes;  // signals that this program ignores are the interpreter's own again
+  posix_spawnattr_init(&attributes);
+  sigset_t ignored_here;
+  sigemptyset(&ignored_here);
+  sigaddset(&ignored_here, SIGPIPE);
+  sigaddset(&ignored_here, SIGXFSZ);
+  posix_spawnattr_setsigdefault(&attributes, &ignored_here);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const char* arguments[] = {python.c_str(), "-I", "-c", kQuestion, nullptr};
   pid_t pid = 0;
-  const int failed =
-      posix_spawn(&pid, python.c_str(), &actions, nullptr, const_cast<char**>(arguments), environ);
+  const int failed = posix_spawn(&pid, python.c_str(), &actions, &attributes,
+                                 const_cast<char**>(arguments), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   write_end.reset();
   if (failed != 0)

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
+#include "model/not_finite.h"
 #include "ops/device.h"
 #include "rollout/prefill.h"
 
@@ -164,7 +165,7 @@ class Generation {
     const int g = scheduler_.group_of(sequence), s = scheduler_.sample_of(sequence);
     RolloutSample& sample = sample_of(sequence);
     if (!std::isfinite(raw_logp)) {
-      throw RunError(
+      throw NotFinite(
           fmt::format("the model's logits are not finite at token {} of sample {} of prompt {}",
                       sample.ids.size(), s, g),
           {.remedy = model_.dtype() == at::kHalf

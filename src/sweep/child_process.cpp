@@ -38,6 +38,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(kCannotRun);
+    for (const int ignored_here : {SIGPIPE, SIGXFSZ})
+      ::signal(ignored_here, SIG_DFL);
     const int in = ::open("/dev/null", O_RDONLY);
     ::dup2(in, 0);
     ::dup2(out, 1);

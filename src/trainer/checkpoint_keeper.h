@@ -1,14 +1,23 @@
 // When a run is saved and which of its checkpoints stay.
 //
-//   CheckpointKeeper keeper(config.checkpoint, recorder);
+//   CheckpointKeeper keeper(config.checkpoint, recorder, state.step);
 //   if (keeper.due(state.step)) keeper.save(state.step, metrics, state.best, [&] { ... });
+//   ... a step ...
+//   keeper.proved();
+//
+// Weights may be finite and useless: a step of a far too large learning rate shows only when the
+// next one computes with them. So a checkpoint counts as good once a whole step was computed from
+// its weights, and the newest good one is never pruned.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "checkpoint/checkpoint.h"
 #include "config/run_config.h"
 #include "io/json.h"
 #include "metrics/metric_set.h"
@@ -29,31 +38,54 @@ std::optional<BestCheckpoint> best_checkpoint_from(const Json& json);
 
 class CheckpointKeeper {
  public:
-  // Borrows the recorder. `step`: what was saved, or begun with.
-  CheckpointKeeper(const CheckpointConfig& config, Recorder& recorder, std::int64_t step)
-      : config_(config), recorder_(recorder), saved_step_(step) {}
+  using Write = std::function<void(const std::filesystem::path& checkpoints)>;
+
+  // Borrows the recorder. `step`: what was begun with, saved unless it is 0. `pauses` are those
+  // between the tries of save_last.
+  CheckpointKeeper(const CheckpointConfig& config, Recorder& recorder, std::int64_t step,
+                   std::vector<std::chrono::milliseconds> pauses = usual_pauses());
 
   bool due(std::int64_t step) const { return config_.every > 0 && step % config_.every == 0; }
   // Whether an evaluation found this step the best so far: it is saved then, due or not.
   bool is_peak(const MetricSet& metrics, const std::optional<BestCheckpoint>& best) const;
-  bool saved(std::int64_t step) const { return saved_step_ == step; }  // or tried
+  bool saved(std::int64_t step) const { return saved_step_ == step; }
 
   // `write` saves into the folder it is given; `best` is brought up to date before. What the disk
-  // refuses is warned about, and the run goes on.
+  // refuses is warned about, and the run goes on. NotFinite of save_checkpoint.
   void save(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best,
-            const std::function<void(const std::filesystem::path& checkpoints)>& write);
+            const Write& write);
+  // The save that a run ends with: tried again, with pauses, while that may help and `stop` does
+  // not say otherwise. RunError, "not saved", where it comes to nothing.
+  void save_last(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best,
+                 const Write& write, const std::function<bool()>& stop);
+
+  // A whole step was computed from the weights that were saved last, or from later ones.
+  void proved(const std::optional<BestCheckpoint>& best);
+  // The error of a step whose numbers are not finite, with the last good checkpoint and what to do.
+  // `untouched`: the step failed with the weights that it began with, those after `step` steps.
+  RunError not_finite_error(const RunError& error, std::int64_t step, double lr,
+                            bool untouched) const;
 
   // Seconds of the saves since it was asked last.
   double take_seconds();
 
  private:
+  static std::vector<std::chrono::milliseconds> usual_pauses();
   bool is_better(std::optional<double> value, const std::optional<BestCheckpoint>& best) const;
   // What evaluation finds is there at its steps alone.
   void note_best(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best);
+  void try_save(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best,
+                const Write& write);
+  // Keeps so many; nothing goes before a checkpoint is known to be good. Whether anything went.
+  bool prune(std::int64_t keep, const std::optional<BestCheckpoint>& best) const;
+  bool pause(std::size_t number, const std::function<bool()>& stop) const;
+  std::filesystem::path folder() const { return recorder_.directory() / "checkpoints"; }
 
   CheckpointConfig config_;
   Recorder& recorder_;
   std::int64_t saved_step_;
+  std::optional<std::int64_t> good_step_;
+  std::vector<std::chrono::milliseconds> pauses_;
   double seconds_ = 0;
   bool warned_of_best_ = false;
 };

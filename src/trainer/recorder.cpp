@@ -166,7 +166,8 @@ void Recorder::write_run_json() {
 void Recorder::finish(const std::string& reason, std::int64_t step) {
   note(reason);
   // A start that came to nothing leaves what an earlier one said of itself.
-  if (run_.is_null() && fs::exists(directory_ / "run.json")) return;
+  std::error_code ignored;
+  if (run_.is_null() && fs::exists(directory_ / "run.json", ignored)) return;
   run_["ended"] = time_text();
   run_["last_step"] = step;
   run_["exit_reason"] = reason;

@@ -12,7 +12,7 @@
 namespace antisd {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 std::atomic<int> received_signals = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
@@ -40,8 +40,11 @@ StopSignals::StopSignals() {
   action.sa_handler = note_stop;
   action.sa_flags = SA_RESTART;  // reads and writes of graders and files go on
   sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < kSignals.size(); ++i)
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], &action, &former[i]);
+    const bool stays_ignored = kSignals[i] == SIGHUP && former[i].sa_handler == SIG_IGN;
+    if (stays_ignored) sigaction(SIGHUP, &former[i], nullptr);
+  }
 }
 
 StopSignals::~StopSignals() {

@@ -1,5 +1,6 @@
-// SIGINT, SIGTERM and SIGUSR1 (what Slurm sends before it ends a job) as a wish to stop: the step
-// is finished and saved. A second one leaves at once.
+// SIGINT, SIGTERM, SIGUSR1 (what Slurm sends before it ends a job) and SIGHUP (a terminal that
+// closes) as a wish to stop: the step is finished and saved. A second one leaves at once. A program
+// that was started with SIGHUP ignored (nohup) goes on ignoring it.
 #pragma once
 
 namespace antisd {

@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint.h"
 #include "core/check.h"
 #include "core/stopwatch.h"
+#include "model/not_finite.h"
 #include "ops/device.h"
 #include "ops/tensor_errors.h"
 #include "scoring/scorer.h"
@@ -69,20 +70,25 @@ bool Trainer::run(const std::function<bool()>& stop) {
                              {"lambda", last_metrics_.find("antisd/lambda").value_or(0)}});
     if (keeper_.due(state_.step) || keeper_.is_peak(last_metrics_, state_.best)) save();
   }
-  if (!keeper_.saved(state_.step)) save();
+  if (!keeper_.saved(state_.step)) save_last(stop);
   bar.finish();
   const bool evaluation_stopped = evaluation_missing_ && stop();
   return state_.step >= config_.train.steps && !evaluation_stopped;
 }
 
 // A step that fails never was: it leaves cursor and gate as they were, and, unless one of its
-// mini-batches was applied, the weights. Then what the steps before learnt is not lost with it.
+// mini-batches was applied, the weights. Then what the steps before learnt is not lost with it,
+// unless their weights do not compute finite numbers.
 void Trainer::step_or_save() {
   const Json cursor = state_.prompts.state();
   const GateState gate = state_.gate.state();
   const std::int64_t done = state_.step, updates = state_.optimizer.steps();
   try {
     with_tensor_errors([&] { step(); });
+    if (state_.optimizer.steps() > updates) keeper_.proved(state_.best);
+  } catch (const NotFinite& error) {
+    throw keeper_.not_finite_error(error, done, schedule_.at(done),
+                                   state_.optimizer.steps() == updates);
   } catch (const Error&) {
     if (state_.step == done) {
       state_.prompts.restore(cursor);
@@ -159,7 +165,9 @@ void Trainer::grade(const PromptBatch& prompts, RolloutBatch& batch) {
     nothing.token_advantage.resize(batch.size());
     const StepRecord failed{state_.step + 1, prompts, batch,    contexts,   shaping,
                             GateReading(),   nothing, /*lr=*/0, StepTimes()};
-    throw BadRewardError(dump_culprit(failed, error.rollout, error.problem()), error.rollout);
+    throw BadRewardError(fmt::format("step {}: {}", failed.step,
+                                     dump_culprit(failed, error.rollout, error.problem())),
+                         error.rollout);
   }
   warn_of_failed_grades(batch);
 }
@@ -244,7 +252,7 @@ UpdateResult Trainer::update_policy(const StepRecord& record, const ScoresBefore
     const StepRecord failed{record.step,    record.prompts, record.batch, record.contexts,
                             record.shaping, record.gate,    seen,         record.lr,
                             record.times};
-    throw NotFiniteError(dump_culprit(failed, r, error.problem()), r);
+    throw NotFiniteError(dump_culprit(failed, r, error.problem()), r);  // the caller adds the step
   }
 }
 
@@ -253,8 +261,8 @@ std::string Trainer::dump_culprit(const StepRecord& record, std::size_t rollout,
                                   const std::string& problem) {
   const std::filesystem::path file = parts_.recorder.failure(record, rollout, problem);
   const std::size_t group_size = record.batch.group_size();
-  return fmt::format("step {}: {}; it came from problem '{}', sample {}, see {}", record.step,
-                     problem, record.prompts.prompts[rollout / group_size].id, rollout % group_size,
+  return fmt::format("{}; it came from problem '{}', sample {}, see {}", problem,
+                     record.prompts.prompts[rollout / group_size].id, rollout % group_size,
                      file.string());
 }
 
@@ -325,10 +333,32 @@ void Trainer::evaluate_start() {
   if (keeper_.is_peak(*found, state_.best)) save();  // its checkpoint has to know
 }
 
-void Trainer::save() {
-  keeper_.save(state_.step, last_metrics_, state_.best, [&](const std::filesystem::path& folder) {
+CheckpointKeeper::Write Trainer::writer() const {
+  return [this](const std::filesystem::path& folder) {
     save_checkpoint(folder, state_.step, parts_of(state_, parts_.origin), to_json(state_));
-  });
+  };
+}
+
+void Trainer::save() {
+  try {
+    keeper_.save(state_.step, last_metrics_, state_.best, writer());
+  } catch (const NotFinite& error) {
+    throw diverged(error);
+  }
+}
+
+void Trainer::save_last(const std::function<bool()>& stop) {
+  try {
+    keeper_.save_last(state_.step, last_metrics_, state_.best, writer(), stop);
+  } catch (const NotFinite& error) {
+    throw diverged(error);
+  }
+}
+
+// Of the weights that the last step left: it is that step which failed.
+RunError Trainer::diverged(const NotFinite& error) const {
+  const std::int64_t before = state_.step - 1;
+  return keeper_.not_finite_error(error, before, schedule_.at(before), /*untouched=*/false);
 }
 
 }  // namespace antisd

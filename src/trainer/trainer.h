@@ -12,6 +12,7 @@
 #include "config/run_config.h"
 #include "context/context_builder.h"
 #include "data/prompt_set.h"
+#include "model/not_finite.h"
 #include "optim/schedule.h"
 #include "trainer/batch_grader.h"
 #include "trainer/recorder.h"
@@ -47,9 +48,9 @@ class Trainer {
   // InputError for a method that cannot be trained here.
   explicit Trainer(TrainerParts parts);
 
-  // Up to train.steps, or until `stop` says so between two steps; saves at the end of either. False
-  // where it was stopped. NotFiniteError and the errors of graders and gate end it within a step:
-  // what the steps before learnt is saved then.
+  // Up to train.steps, or until `stop` says so between two steps; saves at the end of either, or
+  // RunError, "not saved". False where it was stopped. The errors of graders and gate end it within
+  // a step: what the steps before learnt is saved then, but not where a number is not finite.
   bool run(const std::function<bool()>& stop);
 
  private:
@@ -82,7 +83,10 @@ class Trainer {
   void record_step(const StepRecord& record);
   std::optional<MetricSet> evaluate(std::int64_t step);
   void evaluate_start();
+  CheckpointKeeper::Write writer() const;
   void save();
+  void save_last(const std::function<bool()>& stop);
+  RunError diverged(const NotFinite& error) const;
 
   TrainerParts parts_;
   const RunConfig& config_;

@@ -312,16 +312,68 @@ TEST(Trainer, KeepsTheBestCheckpoint) {
   const std::filesystem::path folder = training.recorder->directory() / "checkpoints";
   EXPECT_TRUE(std::filesystem::exists(folder / "step-000001"));
   EXPECT_TRUE(std::filesystem::exists(folder / "step-000006"));
-  EXPECT_FALSE(std::filesystem::exists(folder / "step-000005"));
+  // No step has shown yet that 6 is good, as one did for 5.
+  EXPECT_TRUE(std::filesystem::exists(folder / "step-000005"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "step-000004"));
 }
 
-TEST(Trainer, GoesOnWhereACheckpointCannotBeWritten) {
+TEST(Trainer, GoesOnWhereACheckpointCannotBeWrittenButNotBeyondTheLast) {
   SmallTraining training({"train.steps=2", "checkpoint.every=1"});
   write_file_atomically(training.recorder->directory() / "checkpoints", "a file in the way");
-  EXPECT_TRUE(training.run());
+  EXPECT_THAT(
+      error_of([&] { training.run(); }),
+      AllOf(HasSubstr("step 2 was not saved: "), HasSubstr("checkpoints: cannot be written"),
+            HasSubstr("there is no earlier checkpoint")));
   EXPECT_THAT(training.rows("metrics.jsonl"), SizeIs(2));
   EXPECT_THAT(read_file(training.recorder->directory() / "log.txt"),
               HasSubstr("STEP 1 WAS NOT SAVED"));
+}
+
+// A learning rate that explodes: the weights of step 3 are finite, what they compute is not.
+TEST(Trainer, WeightsThatExplodeCostNoGoodCheckpoint) {
+  SmallTraining training({"train.steps=3", "checkpoint.every=1", "checkpoint.keep=1"});
+  ASSERT_TRUE(training.run());
+  const std::filesystem::path folder = training.recorder->directory() / "checkpoints";
+  EXPECT_TRUE(std::filesystem::exists(folder / "step-000003"));
+  training.config.options().assign("train.steps=9");
+  training.config.options().assign("optim.lr=1e30");
+  const std::string message = error_of([&] { training.run(); });
+  EXPECT_THAT(
+      message,
+      AllOf(HasSubstr("step 5: "), HasSubstr("not finite"), HasSubstr("learning rate 1e+30"),
+            HasSubstr("last good checkpoint is " + (folder / "step-000003").string()),
+            HasSubstr("remove " + (folder / "step-000004").string()),
+            HasSubstr("--resume and a lower optim.lr")));
+  ASSERT_TRUE(std::filesystem::exists(folder / "step-000003"));
+  const CausalLm good = load_model(folder / "step-000003/model", at::kCPU, at::kFloat);
+  for (const Parameter& parameter : good.parameters())
+    EXPECT_LT(parameter.value.abs().max().item<float>(), 1e3) << parameter.name;
+  EXPECT_FALSE(std::filesystem::exists(folder / "step-000005"));
+}
+
+// Without a checkpoint between, nothing of what exploded is saved at all.
+TEST(Trainer, NothingIsSavedAfterAStepThatIsNotFinite) {
+  SmallTraining training({"train.steps=3", "checkpoint.every=0", "optim.lr=1e30"});
+  EXPECT_THAT(error_of([&] { training.run(); }),
+              AllOf(HasSubstr("step 2: "), HasSubstr("there is no good checkpoint")));
+  EXPECT_FALSE(find_newest_whole(training.recorder->directory() / "checkpoints").found);
+}
+
+// A moment beyond every number, as an overflow leaves it: the step was finite, its state is not.
+TEST(Trainer, AStateThatIsNotFiniteEndsTheRunUnsaved) {
+  SmallTraining training({"train.steps=4", "checkpoint.every=2", "checkpoint.keep=1"});
+  int asked = 0;
+  const std::string message = error_of([&] {
+    training.run([&] {
+      if (++asked == 4) training.state->optimizer.state()[0].second.fill_(INFINITY);
+      return false;
+    });
+  });
+  const std::filesystem::path folder = training.recorder->directory() / "checkpoints";
+  EXPECT_THAT(message,
+              AllOf(HasSubstr("step 4: the second moment of"), HasSubstr("NaN or infinity"),
+                    HasSubstr("last good checkpoint is " + (folder / "step-000002").string())));
+  EXPECT_EQ(find_newest_whole(folder).found->step, 2);
 }
 
 TEST(Trainer, ANumberThatIsNoneNamesAndKeepsTheResponse) {

@@ -109,9 +109,9 @@ Moments moments_at(std::span<const double> n) {
 }  // namespace
 
 NotFiniteError::NotFiniteError(const std::string& what, std::size_t rollout, TokenScores student)
-    : RunError(what, {.remedy = "the weights were not touched; lower optim.lr, compute in bf16 if "
-                                "model.dtype is fp16, or look at the response that was written "
-                                "down"}),
+    : NotFinite(what, {.remedy = "the weights were not touched; lower optim.lr, compute in bf16 if "
+                                 "model.dtype is fp16, or look at the response that was written "
+                                 "down"}),
       rollout(rollout),
       student(std::move(student)) {}
 
@@ -285,7 +285,7 @@ void Updater::find_culprit(CausalLm& model, AdamW& optimizer, const UpdateInput&
     optimizer.drop_gradients();
     if (!finite) throw NotFiniteError(what, r, alone.student[r]);
   }
-  throw RunError(
+  throw NotFinite(
       what + ", though that of each response alone is",
       {.remedy = "the weights were not touched; lower optim.lr or loss.kl_coef, or compute in "
                  "bf16 if model.dtype is fp16"});

@@ -18,7 +18,7 @@
 #include "batch/prompts.h"
 #include "batch/rollouts.h"
 #include "config/run_config.h"
-#include "core/error.h"
+#include "model/not_finite.h"
 #include "optim/adamw.h"
 #include "trainer/micro_batches.h"
 
@@ -49,7 +49,7 @@ struct UpdateResult {
 
 // A number that is none, and the response it came from. The weights are as they were before the
 // mini-batch.
-class NotFiniteError : public RunError {
+class NotFiniteError : public NotFinite {
  public:
   NotFiniteError(const std::string& what, std::size_t rollout, TokenScores student = {});
   const std::size_t rollout;

@@ -1,0 +1,24 @@
+// A check for options that are numbers: CLI11's ranges let NaN pass, since it is neither too small
+// nor too large.
+//
+//   app.add_option("--temperature", ...)->check(CLI::PositiveNumber)->check(finite_number());
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace antisd {
+
+inline CLI::Validator finite_number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        const bool finite = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+        return finite ? std::string() : text + " is not a finite number";
+      },
+      "");
+}
+
+}  // namespace antisd
