@@ -1,6 +1,6 @@
 """The rows that tools/adversary attacks: its own, and those of ../shared/data/code where they lie beside the project.
 
-    rows = own_rows() + real_rows(binary, folder)
+    rows = own_rows() + real_rows(binary, folder, most)
     weak = [row for row in rows if is_weak_by_text(row)]      # others: probe_of(row), a program for the sandbox
 
 A row is a dict: name, form (asserts, functional, solution, stdio), tests, solution ("" where none is known), entries
@@ -78,8 +78,8 @@ OWN = [
     ("functional", "poly", "def zero(xs):\n    return -xs[0] / xs[1]\n",
      "import math\ndef poly(xs, x):\n    return sum(c * math.pow(x, i) for i, c in enumerate(xs))\n"
      "def check(candidate):\n    for xs in ([1, 2], [-6, 3], [5, -2]):\n        assert math.fabs(poly(xs, candidate(xs))) < 1e-4\n"),
-    ("functional", "in_place", "def mirror(xs):\n    xs.reverse()\n    return len(xs) + 1\n",
-     "def check(candidate):\n    xs = [1, 2, 3]\n    n = candidate(xs)\n    assert xs == [3, 2, 1] and n == 4\n    ys = [4, 5]\n    candidate(ys)\n    assert ys == [5, 4]\n"),
+    ("functional", "in_place", "def twist(xs):\n    xs[:] = [x + 1 for x in xs[::-1]]\n",
+     "def check(candidate):\n    xs = [1, 2, 3]\n    candidate(xs)\n    assert xs == [4, 3, 2]\n    ys = [4, 5]\n    candidate(ys)\n    assert ys == [6, 5]\n"),
     ("solution", "two_sum", "class Solution:\n    def pair(self, nums, target):\n        for i, a in enumerate(nums):\n            for j in range(i):\n"
      "                if a + nums[j] == target:\n                    return [j, i]\n",
      "def check(candidate):\n    assert candidate(nums = [2, 7, 11], target = 9) == [0, 1]\n    assert candidate(nums = [3, 2, 4], target = 6) == [1, 2]\n\n\ncheck(Solution().pair)"),
@@ -137,13 +137,15 @@ def own_rows():
     return rows
 
 
-def real_rows(binary, folder):
-    """Every file of the folder that `antisd data convert` makes native rows of."""
+def real_rows(binary, folder, most):
+    """Every file of the folder that `antisd data convert` makes native rows of, at most so many rows of each."""
     rows = []
     for path in sorted(glob.glob(os.path.join(folder, "*.json*"))):
         done = subprocess.run([binary, "data", "convert", "--rows", "code", path, "-"], capture_output=True, text=True)
         source = os.path.basename(path).rsplit(".", 1)[0]
-        for number, line in enumerate(done.stdout.splitlines()):
+        lines = done.stdout.splitlines()
+        for number in range(0, len(lines), max(1, len(lines) // most)):
+            line = lines[number]
             row = json.loads(line)
             tests = row.get("tests")
             if not tests or len(line) > 300_000:  # a few rows of megabytes would take most of the time
@@ -165,28 +167,31 @@ def trivial_outputs(text):
 
 # Runs here over literals and in the sandbox over what a solution returned.
 JUDGE = r"""
-def norm(x):
+def norm(x, loose):
     if hasattr(x, "tolist"): x = x.tolist()
     if isinstance(x, (bool, int)): return x if abs(x) > 1 << 60 else float(x)
     if isinstance(x, float): return round(x, 4)
-    if isinstance(x, dict): x = list(x.items())
-    if isinstance(x, (list, tuple, set, frozenset, range)) or hasattr(x, "popleft"): return sorted((norm(y) for y in x), key=repr)
+    if isinstance(x, (dict, set, frozenset)): return sorted((norm(y, loose) for y in getattr(x, "items", lambda: x)()), key=repr)
+    if isinstance(x, (list, tuple, range)) or hasattr(x, "popleft"):
+        parts = [norm(y, loose) for y in x]
+        return sorted(parts, key=repr) if loose else parts
     return x.strip() if isinstance(x, str) else x
 
-def same(answer, right):
-    return bool(answer) == right if isinstance(right, bool) else norm(answer) == norm(right)
+def same(answer, right, loose):
+    return bool(answer) == right if isinstance(right, bool) else norm(answer, loose) == norm(right, loose)
 
-def agrees(expression, calls):
+def agrees(expression, calls, loose):
     for v, right in calls:
         try:
-            if not same(eval(expression, {"v": v}), right): return False
+            if not same(eval(expression, {"v": v}), right, loose): return False
         except Exception: return False
     return bool(calls)
 
-def is_weak(calls, trivial):
-    try: constant = bool(calls) and all(norm(right) == norm(calls[0][1]) for _, right in calls)
+def is_weak(calls, trivial, loose):
+    # loose: the tests look at sequences as sets or sort them
+    try: constant = bool(calls) and all(norm(right, loose) == norm(calls[0][1], loose) for _, right in calls)
     except Exception: constant = False
-    return constant or any(agrees(expression, calls) for expression in trivial)
+    return constant or any(agrees(expression, calls, loose) for expression in trivial)
 """
 judge = {}
 exec(JUDGE, judge)
@@ -213,7 +218,7 @@ def is_weak_by_text(row):
     """stdio: some trivial output is right in every case, or all cases expect the same word; others: by their literals."""
     if row["form"] != "stdio":
         calls = literal_calls(row["tests"]["code"])
-        return bool(calls) and judge["is_weak"](calls, TRIVIAL)
+        return bool(calls) and judge["is_weak"](calls, TRIVIAL, False)
     cases = row["tests"]["cases"]
     wanted = [case["output"].split() for case in cases]
     if all(one == wanted[0] for one in wanted) and len(wanted[0]) <= 1:
@@ -228,9 +233,12 @@ calls = []
 
 def recorder(function):
     def call(*a, **k):
-        before = copy.deepcopy(a + tuple(k.values()))
+        now = a + tuple(k.values())
+        before = copy.deepcopy(now)
         result = function(*a, **k)
-        calls.append((before, copy.deepcopy(result)))
+        try: in_place = repr(before) != repr(now)
+        except Exception: in_place = False
+        calls.append((before, object() if in_place else copy.deepcopy(result)))  # nothing equals an object
         return result
     return call
 
@@ -242,7 +250,7 @@ else:
     reference = recorder(eval(ENTRIES[0]))
     exec(CODE, names)
     names["check"](reference)
-print("weak" if is_weak(calls, TRIVIAL) else "strong")
+print("weak" if is_weak(calls, TRIVIAL, any(word in CODE for word in ("set(", "sorted(", "Counter("))) else "strong")
 """
 
 
