@@ -50,8 +50,10 @@ class CommandReward::Worker {
       if (n > 0)
         sent += static_cast<std::size_t>(n);
       else if (n < 0 && errno == EAGAIN) {
-        if (!wait(POLLOUT, deadline))
+        const Wait found = wait(POLLOUT, deadline);
+        if (found == Wait::kLate)
           return give_up(problem, "reward.command does not read its requests in time");
+        if (found == Wait::kEnded) return give_up(problem, describe_end());
       } else if (errno != EINTR) {
         return give_up(problem, describe_end());
       }
@@ -68,8 +70,9 @@ class CommandReward::Worker {
       }
       if (buffer_.size() > kMaxLine)
         return give_up(problem, "reward.command writes a line without an end");
-      if (!wait(POLLIN, deadline))
-        return give_up(problem, "reward.command does not answer in time");
+      const Wait found = wait(POLLIN, deadline);
+      if (found == Wait::kLate) return give_up(problem, "reward.command does not answer in time");
+      if (found == Wait::kEnded) return give_up(problem, describe_end());
       char part[1 << 16];
       const ssize_t n = recv(channel_.get(), part, sizeof part, 0);
       if (n > 0)
@@ -82,12 +85,21 @@ class CommandReward::Worker {
   std::string first_errors() { return process_->first_errors(); }
 
  private:
-  bool wait(short events, Clock::time_point deadline) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return false;
-    pollfd one = {channel_.get(), events, 0};
-    return poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left + 1, 1 << 30))) != 0;
+  enum class Wait { kReady, kLate, kEnded };
+
+  // A program that failed has ended, even where a process that it left holds its output open.
+  Wait wait(short events, Clock::time_point deadline) {
+    while (true) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      if (left <= 0) return Wait::kLate;
+      pollfd waits[] = {{channel_.get(), events, 0}, {process_->link(), POLLIN, 0}};
+      if (poll(waits, 2, static_cast<int>(std::min<std::int64_t>(left + 1, 1 << 30))) < 0) continue;
+      if (waits[0].revents != 0) return Wait::kReady;
+      if (waits[1].revents == 0) continue;
+      process_->first_errors();  // takes the status along
+      if (process_->wait_status(0).value_or(0) != 0) return Wait::kEnded;
+    }
   }
 
   std::optional<std::string> give_up(std::string& problem, std::string text) {

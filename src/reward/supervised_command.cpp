@@ -100,6 +100,7 @@ bool SupervisedCommand::read_message(int milliseconds) {
   if (poll(&one, 1, milliseconds) <= 0) return false;
   char message[kMaxKeeperMessage];
   const ssize_t size = recv(link_.get(), message, sizeof message, MSG_DONTWAIT);
+  closed_ = size == 0;
   if (size < 1) return false;
   if (message[0] == kKeeperErrors)
     errors_.append(message + 1, static_cast<std::size_t>(size - 1));

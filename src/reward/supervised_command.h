@@ -32,6 +32,8 @@ class SupervisedCommand {
   std::optional<int> wait_status(int milliseconds);
   // Up to 4,000 bytes from the beginning of its standard error, as far as they are here.
   const std::string& first_errors();
+  // Readable where one of the two has something new; -1 once there is nothing to come.
+  int link() const { return closed_ ? -1 : link_.get(); }
 
  private:
   bool read_message(int milliseconds);  // false: none came, or the keeper is gone
@@ -39,6 +41,7 @@ class SupervisedCommand {
   UniqueFd link_;
   std::optional<int> status_;
   std::string errors_;
+  bool closed_ = false;
 };
 
 // Keepers are copies of a process that is started with the first command. Called before the
