@@ -16,6 +16,7 @@
 #include "ops/device.h"
 #include "optim/schedule.h"
 #include "reward/grader.h"
+#include "trainer/batch_grader.h"
 #include "trainer/disk_plan.h"
 #include "trainer/memory_plan.h"
 
@@ -199,7 +200,13 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   const PromptSet problems = load_problems(config, renderer, found, &lengths);
   report.line("data", found.text());
   report_lengths(std::move(lengths), config.data.max_prompt_tokens, report);
-  make_grader(config.reward);
+  const std::unique_ptr<Grader> grader = make_grader(config.reward);
+  grader->probe(grade_request(problems[0], ""));
+  for (const std::string& text : grader->take_warnings())
+    warn(text);
+  report.line("reward", config.reward.kind == "command"
+                            ? fmt::format("{} (it answers)", config.reward.command)
+                            : config.reward.kind);
   const double passes = static_cast<double>(config.train.steps * config.rollout.prompts_per_step) /
                         static_cast<double>(problems.size());
   report.line("steps", fmt::format("{} of {} problems x {} responses: {:.2f} passes over the data",

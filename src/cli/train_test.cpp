@@ -126,7 +126,7 @@ TEST_F(Train, ARewardThatIsNoNumberStopsTheStep) {
 import json, sys
 for line in iter(sys.stdin.readline, ""):
     row = json.loads(line)
-    print(json.dumps({"id": row["id"], "reward": float("nan")}), flush=True)
+    print(json.dumps({"id": row["id"], "reward": float("nan") if row["response"] else 0}), flush=True)
 )");
   const Outcome outcome = train("run", "rollout.max_sequence_tokens=100");
   EXPECT_EQ(outcome.status, 1) << outcome.err;

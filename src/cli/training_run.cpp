@@ -14,6 +14,7 @@
 #include "io/step_name.h"
 #include "model/weights.h"
 #include "reward/countdown_grader.h"
+#include "reward/supervised_command.h"
 #include "trainer/disk_plan.h"
 #include "trainer/stop_signals.h"
 #include "trainer/trainer.h"
@@ -141,7 +142,12 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   PromptSetReport report;
   const PromptSet problems = load_problems(config, renderer, report);
   recorder.info("data: " + report.text());
+  // Before the weights are loaded: what starts reward programs is a copy of this process.
+  if (!config.reward.command.empty()) start_supervision();
   const std::unique_ptr<Grader> grader = make_grader(config.reward);
+  grader->probe(grade_request(problems[0], ""));
+  for (const std::string& text : grader->take_warnings())
+    warn(text);
   const std::unique_ptr<Communicator> processes = alone();
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
 

@@ -65,6 +65,9 @@ void RunConfig::describe_training() {
   o.add("reward.command", reward.command,
         "program of reward.kind = \"command\", with its arguments");
   o.add("reward.timeout_s", reward.timeout_s, "wall-clock seconds for one grade").above(0);
+  o.add("reward.give_up_after", reward.give_up_after,
+        "end the run after so many steps in a row in which the grader gave not one grade")
+      .at_least(1);
   o.add("reward.workers", reward.workers, "grading processes or threads; 0 is one a core")
       .at_least(0);
   o.add("reward.sandbox", reward.sandbox,

@@ -187,6 +187,8 @@ bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const 
     requests.push_back({prepared.prompts[static_cast<std::size_t>(p)],
                         static_cast<int>(benchmark.n), static_cast<std::uint32_t>(p)});
   }
+  Grader& grader = grader_of(benchmark);
+  if (!requests.empty()) grader.probe(request_of(benchmark.problems[requests.front().prompt], ""));
   ProgressBar bar(console_, {.label = "eval " + benchmark.name,
                              .unit = "problem",
                              .total = std::ssize(benchmark.problems),
@@ -194,7 +196,7 @@ bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const 
   std::int64_t right = 0, graded = 0;
   const int workers =
       config_.reward.workers > 0 ? static_cast<int>(config_.reward.workers) : available_threads();
-  GradingQueue queue(grader_of(benchmark), workers, [&](std::vector<SampleRow> samples) {
+  GradingQueue queue(grader, workers, [&](std::vector<SampleRow> samples) {
     for (const SampleRow& row : samples) {
       graded += row.correct.has_value();
       right += row.correct.value_or(false);
@@ -221,6 +223,8 @@ bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const 
     });
   }
   queue.finish(stop);
+  for (const std::string& text : grader.take_warnings())
+    console_.warn(text);
   if (rows.done() < std::ssize(benchmark.problems)) return false;
   bar.finish();
   return true;

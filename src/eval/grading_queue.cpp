@@ -16,6 +16,13 @@ constexpr std::size_t kMostOpen = 1024;  // scores; beyond it sampling waits
 GradingQueue::GradingQueue(Grader& grader, int workers, OnGroup on_group)
     : grader_(grader), on_group_(std::move(on_group)), pool_(std::max(workers, 1)) {}
 
+GradeRequest request_of(const Problem& problem, std::string response) {
+  return {.response = std::move(response),
+          .answer = problem.answer,
+          .tests = problem.tests,
+          .problem = prompt_text(problem)};
+}
+
 void GradingQueue::submit(const Problem& problem, std::vector<SampleRow> rows) {
   while (open_scores_ > kMostOpen) {
     Group oldest = std::move(open_.front());
@@ -30,10 +37,7 @@ void GradingQueue::submit(const Problem& problem, std::vector<SampleRow> rows) {
       row.reason = "truncated";
       continue;
     }
-    GradeRequest request{.response = row.response,
-                         .answer = problem.answer,
-                         .tests = problem.tests,
-                         .problem = prompt_text(problem)};
+    GradeRequest request = request_of(problem, row.response);
     group.scores.emplace_back(i, pool_.submit([this, request = std::move(request)] {
       return dropped_ ? Score() : grader_.score(request);
     }));

@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <string>
 #include <vector>
 
 #include "core/thread_pool.h"
@@ -18,6 +19,9 @@
 #include "reward/grader.h"
 
 namespace antisd {
+
+// What a grader is asked about a problem.
+GradeRequest request_of(const Problem& problem, std::string response);
 
 class GradingQueue {
  public:

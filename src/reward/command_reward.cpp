@@ -7,17 +7,14 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "core/check.h"
 #include "core/error.h"
 #include "core/utf8.h"
-#include "io/system_error.h"
 #include "reward/pipes.h"
-
-extern char** environ;
+#include "reward/supervised_command.h"
 
 namespace antisd {
 namespace {
@@ -25,20 +22,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxLine = 16 << 20;
-constexpr int kMaxStrayLines = 1000;  // answers to requests that were given up
+constexpr int kMaxStrayLines = 1000;  // answers to requests that were given up, and log lines
+constexpr int kEndMilliseconds = 100;
+constexpr std::size_t kShownErrorLines = 5;
 
-[[noreturn]] void run_shell(const char* command, int channel) {
-  setsid();  // so that the shell and what it started can be ended together
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int ignored_here : {SIGPIPE, SIGXFSZ})
-    signal(ignored_here, SIG_DFL);
-  // Standard error stays the user's.
-  if (dup2(channel, 0) < 0 || dup2(channel, 1) < 0) _exit(127);
-  const char* arguments[] = {"/bin/sh", "-c", command, nullptr};
-  execve("/bin/sh", const_cast<char**>(arguments), environ);
-  _exit(127);
+std::string shortened(const std::string& line) {
+  return replace_invalid_utf8(line.substr(0, 100));
 }
 
 }  // namespace
@@ -49,19 +38,9 @@ class CommandReward::Worker {
   explicit Worker(const std::string& command) {
     auto [ours, theirs] = make_socket_pair(SOCK_STREAM);
     channel_ = std::move(ours);
-    pid_ = fork();
-    if (pid_ < 0) throw_failed("cannot start a process for reward.command", errno);
-    if (pid_ == 0) run_shell(command.c_str(), theirs.get());
+    process_.emplace(command, std::move(theirs));
     fcntl(channel_.get(), F_SETFL, O_NONBLOCK);
   }
-  ~Worker() {
-    ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL);  // it may not have become a group of its own yet
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   // The line that answers, or the reason why there is none.
   std::optional<std::string> ask(const std::string& line, Clock::time_point deadline,
@@ -71,8 +50,10 @@ class CommandReward::Worker {
       if (n > 0)
         sent += static_cast<std::size_t>(n);
       else if (n < 0 && errno == EAGAIN) {
-        if (!wait(POLLOUT, deadline))
+        const Wait found = wait(POLLOUT, deadline);
+        if (found == Wait::kLate)
           return give_up(problem, "reward.command does not read its requests in time");
+        if (found == Wait::kEnded) return give_up(problem, describe_end());
       } else if (errno != EINTR) {
         return give_up(problem, describe_end());
       }
@@ -89,8 +70,9 @@ class CommandReward::Worker {
       }
       if (buffer_.size() > kMaxLine)
         return give_up(problem, "reward.command writes a line without an end");
-      if (!wait(POLLIN, deadline))
-        return give_up(problem, "reward.command does not answer in time");
+      const Wait found = wait(POLLIN, deadline);
+      if (found == Wait::kLate) return give_up(problem, "reward.command does not answer in time");
+      if (found == Wait::kEnded) return give_up(problem, describe_end());
       char part[1 << 16];
       const ssize_t n = recv(channel_.get(), part, sizeof part, 0);
       if (n > 0)
@@ -100,13 +82,24 @@ class CommandReward::Worker {
     }
   }
 
+  std::string first_errors() { return process_->first_errors(); }
+
  private:
-  bool wait(short events, Clock::time_point deadline) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return false;
-    pollfd one = {channel_.get(), events, 0};
-    return poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left + 1, 1 << 30))) != 0;
+  enum class Wait { kReady, kLate, kEnded };
+
+  // A program that failed has ended, even where a process that it left holds its output open.
+  Wait wait(short events, Clock::time_point deadline) {
+    while (true) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      if (left <= 0) return Wait::kLate;
+      pollfd waits[] = {{channel_.get(), events, 0}, {process_->link(), POLLIN, 0}};
+      if (poll(waits, 2, static_cast<int>(std::min<std::int64_t>(left + 1, 1 << 30))) < 0) continue;
+      if (waits[0].revents != 0) return Wait::kReady;
+      if (waits[1].revents == 0) continue;
+      process_->first_errors();  // takes the status along
+      if (process_->wait_status(0).value_or(0) != 0) return Wait::kEnded;
+    }
   }
 
   std::optional<std::string> give_up(std::string& problem, std::string text) {
@@ -115,22 +108,16 @@ class CommandReward::Worker {
   }
 
   std::string describe_end() {
-    int status = 0;
-    siginfo_t info = {};
     // Closing the channel comes before the end of the process; it gets a moment to be told apart.
-    for (int i = 0; i < 20 && info.si_pid == 0; ++i) {
-      if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) break;
-      if (info.si_pid == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    status = info.si_status;
-    if (info.si_pid == 0) return "reward.command closed its output";
-    return info.si_code == CLD_EXITED
-               ? fmt::format("reward.command ended with status {}", status)
-               : fmt::format("reward.command was killed by signal {}", status);
+    const std::optional<int> status = process_->wait_status(kEndMilliseconds);
+    if (!status) return "reward.command closed its output";
+    return WIFSIGNALED(*status)
+               ? fmt::format("reward.command was killed by signal {}", WTERMSIG(*status))
+               : fmt::format("reward.command ended with status {}", WEXITSTATUS(*status));
   }
 
   UniqueFd channel_;
-  pid_t pid_ = 0;
+  std::optional<SupervisedCommand> process_;
   std::string buffer_;
 };
 
@@ -143,6 +130,7 @@ CommandReward::CommandReward(CommandRewardOptions options) : options_(std::move(
                      {.where = "reward", .remedy = "mend reward.timeout_s or reward.workers"});
   if (options_.workers == 0)
     options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  start_supervision();
 }
 
 CommandReward::~CommandReward() = default;
@@ -168,46 +156,107 @@ void CommandReward::give_back(std::unique_ptr<Worker> worker) {
 
 namespace {
 
-// Nothing where the line answers another request.
-std::optional<CommandScore> read_score(const std::string& line, std::int64_t id, bool& garbage) {
-  CommandScore score;
+// A line of a reward program.
+struct Line {
+  enum { kAnswer, kOther, kLog, kGarbage } kind = kAnswer;
+  CommandScore score;  // of an answer
+};
+
+Line read_line_of(const std::string& text, std::int64_t id) {
+  Line line;
   Json answer;
   try {
-    answer = parse_json(line, "reward.command");
+    answer = parse_json(text, "reward.command");
   } catch (const InputError&) {
+    // Not JSON, but what Python's and JavaScript's mathematics end in.
+    const bool not_finite =
+        text.find("\"reward\"") != std::string::npos &&
+        (text.find("NaN") != std::string::npos || text.find("Infinity") != std::string::npos);
+    line.kind = not_finite ? Line::kAnswer : Line::kLog;
+    line.score.error = not_finite;
+    line.score.reason = "reward.command gave a reward that is not a number: " + shortened(text);
+    return line;
   }
-  // Not JSON, but what Python's and JavaScript's mathematics end in.
-  if (answer.is_null() && line.find("\"reward\"") != std::string::npos &&
-      (line.find("NaN") != std::string::npos || line.find("Infinity") != std::string::npos)) {
-    score.error = true;
-    score.reason = "reward.command gave a reward that is not a number: " +
-                   replace_invalid_utf8(line.substr(0, 100));
-    return score;
+  CommandScore& score = line.score;
+  if (!answer.is_object() || !answer.contains("id") || !answer.contains("reward")) {
+    line.kind = Line::kGarbage;
+    score.reason = "reward.command wrote something else than an answer: " + shortened(text);
+    return line;
   }
-  garbage = !answer.is_object() || !answer.contains("id") || !answer.contains("reward");
-  if (garbage) {
-    score.reason = "reward.command wrote something else than an answer: " +
-                   replace_invalid_utf8(line.substr(0, 100));
-    return score;
+  if (answer["id"] != id) {
+    line.kind = Line::kOther;
+    return line;
   }
-  if (answer["id"] != id) return std::nullopt;
   if (answer.contains("reason") && answer["reason"].is_string())
     score.reason = answer["reason"].get<std::string>();
   const Json& reward = answer["reward"];
   if (reward.is_null()) {
     if (score.reason.empty()) score.reason = "reward.command gave no reward";
-    return score;
-  }
-  if (!reward.is_number() || !(reward.get<double>() >= 0 && reward.get<double>() <= 1)) {
+  } else if (!reward.is_number() || !(reward.get<double>() >= 0 && reward.get<double>() <= 1)) {
     score.error = true;
     score.reason = "reward.command gave a reward outside of [0, 1]: " + reward.dump().substr(0, 50);
-    return score;
+  } else {
+    score.reward = reward.get<double>();
   }
-  score.reward = reward.get<double>();
-  return score;
+  return line;
+}
+
+// The first lines of a program's standard error, for one message.
+std::string quoted_errors(const std::string& errors) {
+  std::string text;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < kShownErrorLines && begin < errors.size(); ++i) {
+    const std::size_t end = std::min(errors.find('\n', begin), errors.size());
+    text += "\n    " +
+            replace_invalid_utf8(errors.substr(begin, std::min<std::size_t>(end - begin, 200)));
+    begin = end + 1;
+  }
+  return text.empty() ? "; it wrote nothing to standard error"
+                      : "; its standard error begins with" + text + "\n ";
 }
 
 }  // namespace
+
+// The answer to one request, or nothing with the reason in `score`.
+bool CommandReward::ask(Worker& worker, const Json& request, CommandScore& score) {
+  Json row = request;
+  {
+    const std::lock_guard lock(mutex_);
+    row["id"] = next_id_++;
+  }
+  const std::int64_t id = row["id"];
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(options_.timeout_s));
+  std::string log;
+  std::optional<std::string> text = worker.ask(to_json_line(row) + "\n", deadline, score.reason);
+  for (int stray = 0; text && stray < kMaxStrayLines; ++stray) {
+    const Line line = read_line_of(*text, id);
+    if (line.kind == Line::kAnswer || line.kind == Line::kGarbage) {
+      score = line.score;
+      return line.kind == Line::kAnswer;
+    }
+    if (line.kind == Line::kLog) note_log_line(log = shortened(*text));
+    text = worker.read_line(deadline, score.reason);
+  }
+  if (text) score.reason = "reward.command writes lines without an answer";
+  if (!log.empty()) score.reason += fmt::format("; the last line of it that is no JSON: {}", log);
+  return false;
+}
+
+void CommandReward::note_log_line(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  if (log_line_said_) return;
+  log_line_said_ = true;
+  warnings_.push_back(
+      fmt::format("reward.command writes lines to standard output that are no JSON; they are "
+                  "skipped, standard error is the place for them: {}",
+                  line));
+}
+
+std::vector<std::string> CommandReward::take_warnings() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(warnings_, {});
+}
 
 CommandScore CommandReward::score(const Json& request) {
   ANTISD_CHECK(request.is_object());
@@ -215,24 +264,7 @@ CommandScore CommandReward::score(const Json& request) {
   CommandScore score;
   try {
     if (!worker) worker = std::make_unique<Worker>(options_.command);
-    Json row = request;
-    {
-      const std::lock_guard lock(mutex_);
-      row["id"] = next_id_++;
-    }
-    const std::int64_t id = row["id"];
-    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                             std::chrono::duration<double>(options_.timeout_s));
-    std::optional<std::string> line = worker->ask(to_json_line(row) + "\n", deadline, score.reason);
-    bool garbage = false;
-    for (int stray = 0; line; ++stray) {
-      if (const auto found = read_score(*line, id, garbage)) {
-        score = *found;
-        break;
-      }
-      line = stray < kMaxStrayLines ? worker->read_line(deadline, score.reason) : std::nullopt;
-    }
-    if (!line || garbage) worker.reset();
+    if (!ask(*worker, request, score)) worker.reset();
   } catch (const RunError& error) {
     score.reason = error.message();
     worker.reset();
@@ -242,6 +274,35 @@ CommandScore CommandReward::score(const Json& request) {
   }
   give_back(std::move(worker));
   return score;
+}
+
+void CommandReward::probe(const Json& request) {
+  std::unique_ptr<Worker> worker = acquire();
+  CommandScore score;
+  bool answered = false;
+  std::string errors;
+  try {
+    answered = worker && ask(*worker, request, score);
+    if (!answered) {  // none yet, or one that ended while nobody asked it
+      worker = std::make_unique<Worker>(options_.command);
+      answered = ask(*worker, request, score);
+      if (!answered) errors = quoted_errors(worker->first_errors());
+    }
+  } catch (...) {
+    give_back(nullptr);
+    throw;
+  }
+  give_back(answered ? std::move(worker) : nullptr);
+  if (answered && !score.error) return;
+  throw RunError(
+      fmt::format("the reward program `{}` does not grade: {}{}", options_.command, score.reason,
+                  errors),
+      {.where = "reward.command",
+       .remedy = fmt::format(
+           "try it by hand: it reads a line like {{\"id\": 1, \"problem\": \"..\", \"answer\": "
+           "\"..\", \"response\": \"\"}} and within reward.timeout_s = {} seconds writes one like "
+           "{{\"id\": 1, \"reward\": 0.5}} and flushes it",
+           options_.timeout_s)});
 }
 
 }  // namespace antisd

@@ -7,9 +7,10 @@
 //   to the process:    {"id": 7, "problem": "2+2", "response": "4"}
 //   from the process:  {"id": 7, "reward": 1.0, "reason": "right"}     reward null: it cannot tell
 //
-// A process that ends, writes anything else, or does not answer in time is ended and started anew;
-// its request has no reward. Lines with another request's id are skipped. Nothing of the pool
-// outlives it.
+// A process that ends, writes JSON that is no answer, or does not answer in time is ended and
+// started anew; its request has no reward. Lines with another request's id are skipped, and so are
+// lines that are no JSON, which is said once. Nothing that a process started outlives it or this
+// process (reward/supervised_command.h).
 #pragma once
 
 #include <condition_variable>
@@ -46,8 +47,18 @@ class CommandReward {
   // it.
   CommandScore score(const Json& request);
 
+  // Asks once, of a process that is there or a new one. RunError, with how it ended and the first
+  // lines of its standard error, where it does not answer or its answer is no reward; "it cannot
+  // tell" is one.
+  void probe(const Json& request);
+
+  // What the user should know and was not told yet.
+  std::vector<std::string> take_warnings();
+
  private:
   class Worker;
+  bool ask(Worker& worker, const Json& request, CommandScore& score);
+  void note_log_line(const std::string& line);
   std::unique_ptr<Worker> acquire();
   void give_back(std::unique_ptr<Worker> worker);
 
@@ -57,6 +68,8 @@ class CommandReward {
   std::vector<std::unique_ptr<Worker>> idle_;
   int out_ = 0;
   std::int64_t next_id_ = 1;
+  std::vector<std::string> warnings_;
+  bool log_line_said_ = false;
 };
 
 }  // namespace antisd

@@ -4,8 +4,10 @@
 #include <set>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/testing.h"
@@ -13,7 +15,10 @@
 namespace antisd {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // A worker whose behaviour the request chooses.
 constexpr const char* kWorker = R"py(
@@ -89,6 +94,49 @@ TEST_F(CommandRewardTest, MissingCommandIsNullWithAReason) {
               HasSubstr("reward.command"));
 }
 
+TEST_F(CommandRewardTest, LinesThatAreNoJsonAreSkippedAndSaidOnce) {
+  CommandReward reward(
+      {.command = "echo 'INFO loading'; echo; " + command_, .timeout_s = 30, .workers = 1});
+  const CommandScore score = reward.score({{"value", 0.5}});
+  EXPECT_EQ(score.reward, 0.5) << score.reason;
+  EXPECT_THAT(reward.take_warnings(), ElementsAre(HasSubstr("INFO loading")));
+  EXPECT_EQ(reward.score({{"value", 0.5}, {"do", "crash"}}).reward, std::nullopt);
+  EXPECT_EQ(reward.score({{"value", 0.5}}).reward, 0.5) << "the new process logs too";
+  EXPECT_THAT(reward.take_warnings(), IsEmpty());
+}
+
+TEST_F(CommandRewardTest, ProbeTellsHowAProgramFails) {
+  const auto problem_of = [](const std::string& command, double timeout_s = 20) {
+    CommandReward reward({.command = command, .timeout_s = timeout_s, .workers = 1});
+    return testing::error_of([&] { reward.probe({{"response", ""}}); });
+  };
+  const std::string absent = problem_of("/nonexistent/program --now");
+  EXPECT_THAT(absent, AllOf(HasSubstr("`/nonexistent/program --now`"), HasSubstr("status 127"),
+                            HasSubstr("not found"), HasSubstr("reward.timeout_s")));
+  EXPECT_THAT(problem_of("echo first >&2; echo second >&2; exit 7"),
+              AllOf(HasSubstr("status 7"), HasSubstr("first\n    second")));
+  EXPECT_THAT(problem_of("kill -9 $$"), HasSubstr("signal 9"));
+  EXPECT_THAT(problem_of("echo waiting; sleep 60", 1),
+              AllOf(HasSubstr("in time"), HasSubstr("no JSON: waiting")));
+  EXPECT_THAT(problem_of("cat"), HasSubstr("something else than an answer"));
+  EXPECT_THAT(problem_of("yes no"), HasSubstr("lines without an answer"));
+}
+
+TEST_F(CommandRewardTest, ProbeAcceptsAnAnswerAndKeepsTheProcess) {
+  CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
+  EXPECT_NO_THROW(reward.probe({{"value", nullptr}})) << "it cannot tell: an answer";
+  EXPECT_THAT(testing::error_of([&] {
+                reward.probe({{"do", "raw"}, {"text", "2"}});
+              }),
+              HasSubstr("outside of [0, 1]"));
+  const std::string process = reward.score({{"value", 1}}).reason;
+  EXPECT_NO_THROW(reward.probe({{"value", 1}}));
+  EXPECT_EQ(reward.score({{"value", 1}}).reason, process);
+  // One that ended while nobody asked it is no reason to stop.
+  kill(std::stoi(process.substr(4)), SIGKILL);
+  EXPECT_NO_THROW(reward.probe({{"value", 1}}));
+}
+
 TEST_F(CommandRewardTest, ManyThreadsShareThePool) {
   CommandReward reward({.command = command_, .timeout_s = 60, .workers = 2});
   std::mutex mutex;
@@ -107,6 +155,65 @@ TEST_F(CommandRewardTest, ManyThreadsShareThePool) {
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_LE(processes.size(), 2u);
+}
+
+bool is_gone(pid_t pid) {
+  for (int i = 0; i < 2000 && kill(pid, 0) == 0; ++i)
+    usleep(10'000);
+  return kill(pid, 0) != 0;
+}
+
+// A program that leaves a process in a session of its own, whose parent is dead, and says its
+// number.
+class CommandRewardDaemon : public CommandRewardTest {
+ protected:
+  CommandRewardDaemon() {
+    command_ =
+        fmt::format("(setsid sleep 600 & echo $! >'{0}/new' && mv '{0}/new' '{0}/daemon') ; {1}",
+                    folder_.path().string(), command_);
+  }
+  pid_t daemon() const {
+    pid_t pid = 0;
+    std::ifstream(folder_ / "daemon") >> pid;
+    return pid;
+  }
+};
+
+TEST_F(CommandRewardDaemon, EndsWithThePoolAndWithItsProcess) {
+  pid_t first = 0, second = 0;
+  {
+    CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
+    ASSERT_EQ(reward.score({{"value", 1}}).reward, 1.0);
+    first = daemon();
+    ASSERT_GT(first, 1);
+    ASSERT_EQ(kill(first, 0), 0);
+    EXPECT_THAT(reward.score({{"do", "crash"}}).reason, HasSubstr("status 3"))
+        << "although the other holds its output open";
+    EXPECT_TRUE(is_gone(first)) << "the process that started it was replaced";
+    ASSERT_EQ(reward.score({{"value", 1}}).reward, 1.0);
+    second = daemon();
+    ASSERT_EQ(kill(second, 0), 0);
+  }
+  EXPECT_NE(kill(second, 0), 0) << "it is gone when the pool is";
+}
+
+TEST_F(CommandRewardDaemon, EndsWhenTheRunIsKilled) {
+  const pid_t run = fork();
+  if (run == 0) {
+    CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
+    reward.score({{"value", 1}});
+    std::ofstream(folder_ / "ready") << "";
+    pause();
+    _exit(0);
+  }
+  for (int i = 0; i < 3000 && !std::filesystem::exists(folder_ / "ready"); ++i)
+    usleep(10'000);
+  const pid_t left = daemon();
+  ASSERT_GT(left, 1);
+  EXPECT_EQ(kill(left, 0), 0);
+  kill(run, SIGKILL);
+  waitpid(run, nullptr, 0);
+  EXPECT_TRUE(is_gone(left));
 }
 
 TEST_F(CommandRewardTest, NoProcessIsLeft) {

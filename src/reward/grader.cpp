@@ -53,18 +53,24 @@ class ProgramReward : public Grader {
   explicit ProgramReward(CommandRewardOptions options) : reward_(std::move(options)) {}
 
   Score score(const GradeRequest& request) override {
-    Json row = {
-        {"problem", request.problem}, {"answer", request.answer}, {"response", request.response}};
-    if (!request.tests.is_null()) row["tests"] = request.tests;
-    CommandScore score = reward_.score(row);
+    CommandScore score = reward_.score(row_of(request));
     // A program of the user's own says nothing of what it found: the whole response is its answer.
     return {.reward = score.reward,
             .reason = std::move(score.reason),
             .extracted = request.response,
             .error = score.error};
   }
+  void probe(const GradeRequest& request) override { reward_.probe(row_of(request)); }
+  std::vector<std::string> take_warnings() override { return reward_.take_warnings(); }
 
  private:
+  static Json row_of(const GradeRequest& request) {
+    Json row = {
+        {"problem", request.problem}, {"answer", request.answer}, {"response", request.response}};
+    if (!request.tests.is_null()) row["tests"] = request.tests;
+    return row;
+  }
+
   CommandReward reward_;
 };
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/run_config.h"
 #include "io/json.h"
@@ -35,6 +36,10 @@ class Grader {
   // Any number of threads may call it. InputError where the request cannot be graded by this kind
   // at all.
   virtual Score score(const GradeRequest& request) = 0;
+  // Asks once, before a run depends on it. RunError where no grade can be expected at all.
+  virtual void probe(const GradeRequest&) {}
+  // What the user should know and was not told yet, from any thread that graded.
+  virtual std::vector<std::string> take_warnings() { return {}; }
 };
 
 // InputError where the machine lacks what the kind needs (an interpreter, isolation).

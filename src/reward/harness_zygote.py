@@ -38,7 +38,7 @@ def landlock(config, writable):
     rules = check(libc.syscall(LANDLOCK_CREATE, attributes, ctypes.c_size_t(size), 0), "landlock")
     allowed = [(path, LANDLOCK_READ) for path in config["readable"]]
     allowed += [(path, files & ~LANDLOCK_NEVER) for path in writable]
-    allowed += [(path, LANDLOCK_READ_WRITE_FILE) for path in ("/dev/null", "/dev/zero", "/dev/urandom")]
+    allowed += [("/dev/null", LANDLOCK_READ_WRITE_FILE), ("/dev/zero", LANDLOCK_READ), ("/dev/urandom", LANDLOCK_READ)]
     for path, access in allowed:
         try:
             parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -62,7 +62,7 @@ def limit(config, role):
     scale = 2 if role == "tests" else 1
     limits = ((resource.RLIMIT_AS, scale * config["memory"]), (resource.RLIMIT_CPU, scale * config["cpu"]),
               (resource.RLIMIT_FSIZE, config["file_bytes"]), (resource.RLIMIT_NOFILE, 64), (resource.RLIMIT_CORE, 0),
-              (resource.RLIMIT_MEMLOCK, 0), (resource.RLIMIT_MSGQUEUE, 0))
+              (resource.RLIMIT_MEMLOCK, 0), (resource.RLIMIT_MSGQUEUE, 0), (resource.RLIMIT_SIGPENDING, 64))
     for which, value in limits:
         resource.setrlimit(which, (value, value))
     if config["confine"] == "namespaces":  # elsewhere the count would include the user's other processes

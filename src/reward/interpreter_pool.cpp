@@ -44,8 +44,9 @@ Json zygote_config(const Interpreter& interpreter, Confinement confinement,
   config["filter"] = "";
   const bool namespaces = confinement == Confinement::kNamespaces;
   if (confinement != Confinement::kNone)
-    config["filter"] = to_hex(
-        build_syscall_filter({.fork = namespaces && options.processes > 1, .signals = namespaces}));
+    config["filter"] = to_hex(build_syscall_filter({.fork = namespaces && options.processes > 1,
+                                                    .signals = namespaces,
+                                                    .file_changes = namespaces}));
   config["cpu"] = static_cast<std::int64_t>(std::max(1.0, options.cpu_s + 0.999));
   config["file_bytes"] = options.file_bytes;
   config["disk_bytes"] = options.file_bytes;

@@ -13,6 +13,8 @@ namespace antisd {
 struct FilterOptions {
   bool fork = false;    // further processes, not only threads
   bool signals = true;  // kill and its like; without a process namespace they could reach others
+  // Modes, times, lengths and locks of files; without a mount namespace they could be anybody's.
+  bool file_changes = true;
 };
 
 // The raw array of sock_filter entries. Throws RunError where libseccomp fails.

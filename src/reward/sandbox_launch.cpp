@@ -46,7 +46,7 @@ struct Plan {
   std::vector<Bind> binds;
   std::vector<char*> arguments, environment;
   std::string executable;
-  bool namespaces = false, drop_groups = false;
+  bool confined = false, namespaces = false, drop_groups = false;
   int control = -1, errors = -1, null = -1, go = -1, failure = -1;
 };
 
@@ -119,7 +119,8 @@ void enter_new_root(const Plan& plan) {
     }
     if (mount(bind.source.c_str(), bind.target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
       fail_in_child(plan, "binding the interpreter's files");
-    if (!bind.device) make_read_only(plan, bind);
+    // A device too: it can still be written to, but its times and mode are the host's and stay.
+    make_read_only(plan, bind);
   }
   if (chdir(kStage) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
       umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
@@ -127,6 +128,14 @@ void enter_new_root(const Plan& plan) {
   if (mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
             nullptr) != 0)
     fail_in_child(plan, "making the root folder read-only");
+}
+
+// Without the other namespaces only root gets this one; for an ordinary user the name stays visible.
+void hide_host_name(const Plan& plan) {
+  if (!plan.confined || (!plan.namespaces && unshare(CLONE_NEWUTS) != 0)) return;
+  constexpr char kName[] = "sandbox";
+  if (sethostname(kName, sizeof kName - 1) != 0 || setdomainname(kName, sizeof kName - 1) != 0)
+    fail_in_child(plan, "hiding the host's name");
 }
 
 [[noreturn]] void run_child(const Plan& plan) {
@@ -147,13 +156,16 @@ void enter_new_root(const Plan& plan) {
       fail_in_child(plan, "changing identity");
     enter_new_root(plan);
   }
+  hide_host_name(plan);
   if (chdir("/") != 0) fail_in_child(plan, "changing the folder");
   umask(077);
   // Every other descriptor closes at exec; those that lack the flag close here.
   constexpr int kControl = 3, kHigh = 200;
   const int control = fcntl(plan.control, F_DUPFD, kHigh);
   const int errors = fcntl(plan.errors, F_DUPFD, kHigh);
-  const int null = fcntl(plan.null, F_DUPFD, kHigh);
+  // The one of the new root: by a descriptor of the old one its times could be changed.
+  const int null =
+      fcntl(plan.namespaces ? open("/dev/null", O_RDWR | O_CLOEXEC) : plan.null, F_DUPFD, kHigh);
   const int failure = fcntl(plan.failure, F_DUPFD_CLOEXEC, kHigh);
   if (control < 0 || errors < 0 || null < 0 || failure < 0)
     fail_in_child(plan, "arranging descriptors");
@@ -204,6 +216,7 @@ ConfinedProcess launch_python(const Interpreter& interpreter, const std::string&
                               Confinement confinement) {
   Plan plan;
   if (confinement == Confinement::kNamespaces) plan = plan_root(interpreter);
+  plan.confined = confinement != Confinement::kNone;
   plan.namespaces = confinement == Confinement::kNamespaces;
   plan.drop_groups = plan.namespaces && geteuid() == 0;
   plan.executable = interpreter.executable.string();

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "io/atomic_file.h"
 #include "reward/code_grader.h"
@@ -224,6 +225,80 @@ thread.start(); thread.join()
 )";
   EXPECT_EQ(run(grader(), program, "20000").correct, true)
       << run(grader(), program, "20000").reason;
+}
+
+// The full sandbox, and the reduced one where it can be had.
+std::vector<CodeGrader*> confined_graders() {
+  std::vector<CodeGrader*> graders = {&grader()};
+  if (probe_sandbox().landlock_abi > 0) graders.push_back(&reduced_grader());
+  return graders;
+}
+
+std::vector<std::int64_t> times_of(const std::string& path) {
+  struct stat file;
+  if (stat(path.c_str(), &file) != 0) throw std::runtime_error("cannot look at " + path);
+  return {file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_ctim.tv_sec, file.st_ctim.tv_nsec};
+}
+
+// By path and by what a program has as standard input and output.
+TEST(Sandbox, TimesOfTheHostsDevicesStay) {
+  const char* devices[] = {"/dev/null", "/dev/zero", "/dev/urandom"};
+  const char* program =
+      "import os\nfor target in ('/dev/null', '/dev/zero', '/dev/urandom', 0, 1, 2):\n"
+      "  try: os.utime(target)\n  except OSError: pass\n"
+      "  try: os.utime(target, (1, 1))\n  except OSError: pass\n"
+      "def f(x): return x\n";
+  for (CodeGrader* one : confined_graders()) {
+    std::vector<std::vector<std::int64_t>> before;
+    for (const char* device : devices)
+      before.push_back(times_of(device));
+    EXPECT_EQ(
+        one->grade_program(program, {{"kind", "asserts"}, {"code", "assert f(1) == 1"}}).correct,
+        true);
+    for (std::size_t i = 0; i < std::size(devices); ++i)
+      EXPECT_EQ(times_of(devices[i]), before[i]) << devices[i];
+  }
+}
+
+TEST(Sandbox, DevicesCanBeUsed) {
+  for (CodeGrader* one : confined_graders())
+    EXPECT_EQ(run(*one,
+                  "open('/dev/null', 'w').write('x')\n"
+                  "assert open('/dev/zero', 'rb').read(4) == bytes(4)\n"
+                  "assert len(open('/dev/urandom', 'rb').read(8)) == 8\nprint('held')")
+                  .reason,
+              "");
+}
+
+// Landlock knows nothing of modes and times, and its first versions nothing of lengths: without a
+// mount namespace the path of any file of the user's would do.
+TEST(Sandbox, FilesOfTheUserKeepModeTimesAndLength) {
+  testing::TemporaryFolder folder;
+  const std::string path = (folder / "mine").string();
+  std::ofstream(path) << "text";
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  const std::vector<std::int64_t> before = times_of(path);
+  const std::string program = fmt::format(
+      "import os\npath = '{}'\n"
+      "for change in (lambda: os.chmod(path, 0o777), lambda: os.utime(path), lambda: "
+      "os.truncate(path, 0), lambda: os.open(path, os.O_RDONLY | os.O_TRUNC)):\n"
+      "  try: change()\n  except OSError: pass\nprint('held')",
+      path);
+  for (CodeGrader* one : confined_graders()) {
+    EXPECT_EQ(run(*one, program).correct, true);
+    EXPECT_EQ(times_of(path), before);
+    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0640));
+    EXPECT_EQ(read_file(path), "text");
+  }
+}
+
+// In reduced mode only root can have a name of its own for the program.
+TEST(Sandbox, HostNameIsHidden) {
+  const char* program = "import os, socket\nprint(socket.gethostname(), os.uname().nodename)";
+  EXPECT_EQ(run(grader(), program, "sandbox sandbox").reason, "");
+  if (geteuid() == 0 && probe_sandbox().landlock_abi > 0 && probe_sandbox().namespaces) {
+    EXPECT_EQ(run(reduced_grader(), program, "sandbox sandbox").reason, "");
+  }
 }
 
 TEST(Sandbox, StrengthSaysWhatIsMissing) {

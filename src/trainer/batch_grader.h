@@ -5,12 +5,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "batch/prompts.h"
 #include "batch/rollouts.h"
 #include "core/error.h"
+#include "data/problem.h"
 #include "reward/grading_stage.h"
 
 namespace antisd {
@@ -24,6 +27,15 @@ class BadRewardError : public RunError {
   const std::size_t rollout;
 };
 
+// What a step asked of the grader: truncated responses are not among it.
+struct GradeCounts {
+  std::int64_t asked = 0, graded = 0;
+  std::string last_reason;  // why one has no grade
+};
+
+// What the grader is asked about a problem.
+GradeRequest grade_request(const Problem& problem, std::string response);
+
 class BatchGrader {
  public:
   // Borrows the grader.
@@ -33,7 +45,7 @@ class BatchGrader {
   // A truncated response is wrong whatever it says; it is not looked at.
   void start(std::size_t group, const Prompt& prompt, const RolloutGroup& rollouts);
   // Waits, and writes the grades. BadRewardError where one cannot be.
-  void finish(RolloutBatch& batch);
+  GradeCounts finish(RolloutBatch& batch);
 
  private:
   GradingStage stage_;

@@ -154,8 +154,9 @@ RolloutBatch Trainer::sample(const PromptBatch& prompts) {
 }
 
 void Trainer::grade(const PromptBatch& prompts, RolloutBatch& batch) {
+  GradeCounts counts;
   try {
-    grader_.finish(batch);
+    counts = grader_.finish(batch);
   } catch (const BadRewardError& error) {
     const ContextBatch contexts;
     Shaping shaping;
@@ -169,7 +170,33 @@ void Trainer::grade(const PromptBatch& prompts, RolloutBatch& batch) {
                                      dump_culprit(failed, error.rollout, error.problem())),
                          error.rollout);
   }
+  for (const std::string& text : parts_.grader.take_warnings())
+    parts_.recorder.warn(text);
   warn_of_failed_grades(batch);
+  give_up_without_grades(counts);
+}
+
+// Nothing is learnt while the grader is broken; a run that goes on like that looks alive.
+void Trainer::give_up_without_grades(const GradeCounts& own) {
+  const std::vector<double> all = parts_.processes.gather(
+      std::vector<double>{static_cast<double>(own.asked), static_cast<double>(own.graded)});
+  double asked = 0, graded = 0;
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    asked += all[i];
+    graded += all[i + 1];
+  }
+  if (asked == 0) return;  // all were truncated: says nothing about the grader
+  ungraded_steps_ = graded > 0 ? 0 : ungraded_steps_ + 1;
+  const RewardConfig& reward = config_.reward;
+  if (ungraded_steps_ < reward.give_up_after) return;
+  throw RunError(
+      fmt::format("step {}: {} gave not one grade in {} steps in a row, the last time because: {}",
+                  state_.step + 1,
+                  reward.kind == "command" ? fmt::format("reward.command = `{}`", reward.command)
+                                           : fmt::format("reward.kind = \"{}\"", reward.kind),
+                  ungraded_steps_, own.last_reason),
+      {.where = "reward",
+       .remedy = "mend the grader and go on with --resume, or raise reward.give_up_after"});
 }
 
 ContextBatch Trainer::build_contexts(const PromptBatch& prompts, const RolloutBatch& batch) const {

@@ -80,6 +80,7 @@ class Trainer {
   std::string dump_culprit(const StepRecord& record, std::size_t rollout,
                            const std::string& problem);
   void warn_of_failed_grades(const RolloutBatch& batch);
+  void give_up_without_grades(const GradeCounts& own);
   void record_step(const StepRecord& record);
   std::optional<MetricSet> evaluate(std::int64_t step);
   void evaluate_start();
@@ -100,6 +101,7 @@ class Trainer {
   std::optional<double> peak_flops_;  // of the device, where it is known
   MetricSet last_metrics_;
   CheckpointKeeper keeper_;
+  std::int64_t ungraded_steps_ = 0;  // in a row; a run that is resumed counts from 0
   bool evaluation_missing_ = false;  // of the last step that one was due at
 };
 

@@ -239,6 +239,28 @@ TEST(Trainer, AStepWithoutGradesIsSkippedCountedAndSaid) {
               AllOf(HasSubstr("no idea (12)"), HasSubstr("nothing was learnt")));
 }
 
+// Grades in the third step alone, and the same number of responses in each.
+struct SeldomGrader : Grader {
+  Score score(const GradeRequest&) override {
+    const int step = 1 + calls++ / 12;
+    return step == 3 ? Score{.reward = 0.0, .reason = ""}
+                     : Score{.reward = std::nullopt, .reason = "no idea"};
+  }
+  std::atomic<int> calls = 0;
+};
+
+TEST(Trainer, GivesUpAfterStepsInARowWithoutAGrade) {
+  SmallTraining training({"train.steps=20", "method.name=grpo", "reward.give_up_after=3"});
+  training.config.options().assign("rollout.max_sequence_tokens=128");
+  SeldomGrader seldom;
+  const std::string error = testing::error_of([&] { training.run_with(seldom, kEveryId); });
+  EXPECT_THAT(error,
+              AllOf(HasSubstr("step 6: reward.kind = \"countdown\""), HasSubstr("3 steps in a row"),
+                    HasSubstr("no idea"), HasSubstr("reward.give_up_after")));
+  EXPECT_EQ(training.rows("metrics.jsonl").size(), 5u);
+  EXPECT_TRUE(std::filesystem::exists(training.recorder->directory() / "checkpoints/step-000005"));
+}
+
 // It learns from what its teacher is shown, without an advantage.
 TEST(Trainer, SdpoTrainsWithoutAnAdvantage) {
   SmallTraining training({"train.steps=3", "method.name=sdpo", "method.sdpo.top_k=5"});
