@@ -31,13 +31,17 @@ struct Answer {
 
 class HttpClient {
  public:
-  explicit HttpClient(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  // `deaf`: the system takes next to nothing for a client that does not read.
+  explicit HttpClient(int port, bool deaf = false)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const timeval patience = {60, 0};  // a test that would hang fails
     setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const int few = 4096;
+    if (deaf) setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &few, sizeof few);
     if (connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
       throw RunError("cannot connect");
   }
