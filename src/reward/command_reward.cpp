@@ -165,9 +165,6 @@ void CommandReward::give_back(std::unique_ptr<Worker> worker) {
   free_.notify_one();
 }
 
-namespace {
-
-// Nothing where the line answers another request.
 std::optional<CommandScore> read_score(const std::string& line, std::int64_t id, bool& garbage) {
   CommandScore score;
   Json answer;
@@ -205,8 +202,6 @@ std::optional<CommandScore> read_score(const std::string& line, std::int64_t id,
   score.reward = reward.get<double>();
   return score;
 }
-
-}  // namespace
 
 CommandScore CommandReward::score(const Json& request) {
   ANTISD_CHECK(request.is_object());

@@ -35,6 +35,10 @@ struct CommandScore {
   bool error = false;  // the process answered with a reward outside of [0, 1]: a mistake in it
 };
 
+// A line of the process as the answer to request `id`; nothing where it answers another one.
+// `garbage` is set where it is no answer at all.
+std::optional<CommandScore> read_score(const std::string& line, std::int64_t id, bool& garbage);
+
 class CommandReward {
  public:
   // Throws InputError where the command is empty or a number is out of range. Processes start when
