@@ -20,7 +20,7 @@ antisd_find_library(utf8proc utf8proc.h utf8proc)
 antisd_find_library(xxhash xxhash.h xxhash)
 antisd_find_library(gmp gmp.h gmp)
 antisd_find_library(seccomp seccomp.h seccomp)
-antisd_find_library(cpp_httplib httplib.h cpp-httplib)
+antisd_find_library(event_core event2/event.h event_core)
 
 # Header-only: CLI11 and nlohmann-json live in /usr/include.
 find_path(CLI11_INCLUDE CLI/CLI.hpp REQUIRED)

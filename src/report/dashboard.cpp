@@ -1,6 +1,6 @@
 #include "report/dashboard.h"
 
-#include <atomic>
+#include <array>
 #include <charconv>
 #include <condition_variable>
 #include <mutex>
@@ -9,10 +9,9 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 
 #include "core/error.h"
-#include "report/http.h"
+#include "http/server.h"
 #include "report/report_page.h"
 #include "report/run_finder.h"
 #include "report/samples.h"
@@ -22,8 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kThreads = 32;
-constexpr int kBacklog = 256;
+constexpr std::size_t kMaxBody = 4 << 10;      // nobody has a reason to send one
 constexpr std::int64_t kBytesALook = 8 << 20;  // of a file; keeps the others' wait short
 constexpr int kLooksBetweenSearches = 3;
 constexpr const char* kCookie = "antisd_token";
@@ -38,25 +36,25 @@ std::string random_hex() {
   return text;
 }
 
-std::int64_t number_of_parameter(const httplib::Request& request, const char* name) {
-  const std::string text = request.get_param_value(name);
+std::int64_t number_of_parameter(const HttpRequest& request, const char* name) {
+  const std::string text = request.parameter(name).value_or("");
   std::int64_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? number : -1;
 }
 
 // "localhost:8484" -> "localhost", "[::1]:8484" -> "::1"
-std::string host_of(const std::string& header) {
-  if (header.starts_with('[')) return header.substr(1, header.find(']') - 1);
-  return header.substr(0, header.find(':'));
+std::string host_of(const std::string& host) {
+  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  return host.substr(0, host.find(':'));
 }
 
-std::string cookie_of(const httplib::Request& request) {
-  const std::string header = request.get_header_value("Cookie");
+std::string cookie_of(const HttpRequest& request) {
+  const std::string_view header = request.field("cookie");
   const std::string mark = std::string(kCookie) + "=";
   for (std::size_t begin = 0; begin < header.size();) {
     const std::size_t end = std::min(header.find(';', begin), header.size());
-    std::string_view part = std::string_view(header).substr(begin, end - begin);
+    std::string_view part = header.substr(begin, end - begin);
     while (part.starts_with(' '))
       part.remove_prefix(1);
     if (part.starts_with(mark)) return std::string(part.substr(mark.size()));
@@ -65,26 +63,13 @@ std::string cookie_of(const httplib::Request& request) {
   return "";
 }
 
-// As a provider: the library would compress plain content, at a second for a megabyte.
-void answer(httplib::Response& response, std::string body, const char* type) {
-  const auto text = std::make_shared<const std::string>(std::move(body));
-  response.set_content_provider(text->size(), type,
-                                [text](std::size_t offset, std::size_t length, auto& sink) {
-                                  return sink.write(text->data() + offset, length);
-                                });
-}
-
-void refuse(httplib::Response& response, int status, const char* text) {
-  response.status = status;
-  answer(response, text, "text/plain; charset=utf-8");
-}
-
-void add_common_headers(httplib::Response& response, const std::string& policy) {
-  response.set_header("Content-Security-Policy", policy);
-  response.set_header("X-Content-Type-Options", "nosniff");
-  response.set_header("X-Frame-Options", "DENY");
-  response.set_header("Referrer-Policy", "no-referrer");
-  response.set_header("Cache-Control", "no-store");
+// Of every answer; the page has a policy of its own.
+HttpFields common_fields() {
+  return {{"Content-Security-Policy", "default-src 'none'"},
+          {"X-Content-Type-Options", "nosniff"},
+          {"X-Frame-Options", "DENY"},
+          {"Referrer-Policy", "no-referrer"},
+          {"Cache-Control", "no-store"}};
 }
 
 // It travels in addresses and cookies.
@@ -137,7 +122,6 @@ class Dashboard::Server {
     while (runs_.refresh(std::int64_t{64} << 20)) {
     }
     set_up();
-    bind();
     watcher_ = std::thread([this] { watch(); });
   }
 
@@ -150,21 +134,9 @@ class Dashboard::Server {
     watcher_.join();
   }
 
-  void serve() {
-    serving_ = true;
-    if (!stopping_) http_.listen_after_bind();
-    serving_ = false;
-  }
-
-  void stop() {
-    stopping_ = true;
-    // The library forgets a stop() that comes before its loop has begun.
-    while (serving_ && !http_.is_running())
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    http_.stop();
-  }
-
-  int port() const { return port_; }
+  void serve() { http_->serve(); }
+  void stop() { http_->stop(); }
+  int port() const { return http_->port(); }
   std::size_t runs() const {
     const std::shared_lock lock(mutex_);
     return runs_.runs().size();
@@ -172,118 +144,89 @@ class Dashboard::Server {
 
   std::string url() const {
     const bool is_v6 = options_.host.find(':') != std::string::npos;
-    return fmt::format("http://{}:{}/{}", is_v6 ? "[" + options_.host + "]" : options_.host, port_,
+    return fmt::format("http://{}:{}/{}", is_v6 ? "[" + options_.host + "]" : options_.host, port(),
                        options_.token.empty() ? "" : "?token=" + options_.token);
   }
 
  private:
   void set_up() {
-    http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    http_.set_keep_alive_max_count(1);  // a browser that waits must not hold a thread
-    http_.set_payload_max_length(1 << 12);
-    // Without the library's SO_REUSEPORT, which would let two dashboards share a port.
-    http_.set_socket_options([this](int socket) {
-      socket_ = socket;
-      const int yes = 1;
-      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
-    http_.set_pre_routing_handler(
-        [this](const httplib::Request& request, httplib::Response& response) {
-          return is_allowed(request, response) ? httplib::Server::HandlerResponse::Unhandled
-                                               : httplib::Server::HandlerResponse::Handled;
-        });
-    http_.Get("/", [this](const auto& request, auto& response) { send_page(request, response); });
-    http_.Get("/api/update",
-              [this](const auto& request, auto& response) { send_update(request, response); });
-    http_.Get("/api/samples",
-              [this](const auto& request, auto& response) { send_samples(request, response); });
-    http_.set_exception_handler([](const auto&, httplib::Response& response, std::exception_ptr) {
-      refuse(response, 500, "the dashboard failed on this request\n");
-    });
-  }
-
-  void bind() {
-    const bool bound = options_.port == 0
-                           ? (port_ = http_.bind_to_any_port(options_.host)) > 0
-                           : http_.bind_to_port(options_.host, port_ = options_.port);
-    if (!bound) {
-      throw RunError("cannot listen there: the port is taken, or the address is not this machine's",
-                     {.where = fmt::format("{}:{}", options_.host, options_.port),
-                      .remedy = "--port 0 takes a free port"});
+    try {
+      http_.emplace(HttpServerOptions{.host = options_.host,
+                                      .port = options_.port,
+                                      .limits = {.body_bytes = kMaxBody},
+                                      .fields = common_fields()});
+    } catch (const RunError& error) {
+      throw RunError(error.problem(),
+                     {.where = error.context().where, .remedy = "--port 0 takes a free port"});
     }
-    listen(socket_, kBacklog);  // the library's 5 are too few for fifty browsers
+    http_->guard([this](const HttpRequest& request) { return refusal_of(request); });
+    http_->route("GET", "/", [this](const HttpRequest& request) { return page(request); });
+    http_->route("GET", "/api/update",
+                 [this](const HttpRequest& request) { return update(request); });
+    http_->route("GET", "/api/samples",
+                 [this](const HttpRequest& request) { return samples(request); });
   }
 
-  // Answers what is not allowed.
-  bool is_allowed(const httplib::Request& request, httplib::Response& response) const {
-    add_common_headers_unless_page(request, response);
+  // What is not allowed is answered here.
+  std::optional<HttpResponse> refusal_of(const HttpRequest& request) const {
     if (is_loopback(options_.host)) {
-      const std::string host = host_of(request.get_header_value("Host"));
-      if (host != options_.host && !is_loopback(host)) {
-        refuse(response, 403, "this dashboard answers to loopback names alone\n");
-        return false;
-      }
+      const std::string host = host_of(request.host);
+      if (host != options_.host && !is_loopback(host))
+        return HttpResponse::text(403, "this dashboard answers to loopback names alone\n");
     }
-    if (options_.token.empty() || bears_token(request)) return true;
-    refuse(response, 401, "open the address that the dashboard printed, with its token\n");
-    return false;
+    if (options_.token.empty() || bears_token(request)) return std::nullopt;
+    return HttpResponse::text(401, "open the address that the dashboard printed, with its token\n");
   }
 
-  static void add_common_headers_unless_page(const httplib::Request& request,
-                                             httplib::Response& response) {
-    if (request.path != "/") add_common_headers(response, "default-src 'none'");
-  }
-
-  bool bears_token(const httplib::Request& request) const {
+  bool bears_token(const HttpRequest& request) const {
     const std::string bearer = "Bearer " + options_.token;
-    return equal_in_constant_time(request.get_header_value("Authorization"), bearer) ||
+    return equal_in_constant_time(std::string(request.field("authorization")), bearer) ||
            equal_in_constant_time(cookie_of(request), options_.token) ||
-           equal_in_constant_time(request.get_param_value("token"), options_.token);
+           equal_in_constant_time(request.parameter("token").value_or(""), options_.token);
   }
 
-  void send_page(const httplib::Request& request, httplib::Response& response) const {
-    if (request.has_param("token")) {  // out of the address bar, into a cookie
-      response.set_header("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict",
-                                                    kCookie, options_.token));
-      add_common_headers(response, "default-src 'none'");
-      response.set_redirect("/", 303);
-      return;
+  HttpResponse page(const HttpRequest& request) const {
+    if (request.parameter("token")) {  // out of the address bar, into a cookie
+      return {.status = 303,
+              .fields = {{"Location", "/"},
+                         {"Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict",
+                                                    kCookie, options_.token)}}};
     }
     const std::string nonce = random_hex();
-    add_common_headers(
-        response, fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; "
-                              "connect-src 'self'; img-src data:; base-uri 'none'; "
-                              "form-action 'none'; frame-ancestors 'none'",
-                              nonce));
-    answer(response, live_html("Runs in " + root_.filename().string(), nonce),
-           "text/html; charset=utf-8");
+    return {.type = "text/html; charset=utf-8",
+            .fields = {{"Content-Security-Policy",
+                        fmt::format(
+                            "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; "
+                            "connect-src 'self'; img-src data:; base-uri 'none'; "
+                            "form-action 'none'; frame-ancestors 'none'",
+                            nonce)}},
+            .body = live_html("Runs in " + root_.filename().string(), nonce)};
   }
 
-  void send_update(const httplib::Request& request, httplib::Response& response) const {
+  HttpResponse update(const HttpRequest& request) const {
     // Whoever talked to an earlier server counts in its versions.
-    const bool knows_us = request.get_param_value("server") == id_;
+    const bool knows_us = request.parameter("server") == id_;
     const std::int64_t since = knows_us ? number_of_parameter(request, "since") : 0;
     std::string update;
     {
       const std::shared_lock lock(mutex_);
       update = runs_.update(since);
     }
-    answer(response,
-           fmt::format("{{\"server\":\"{}\",{}{}", id_, knows_us ? "" : "\"reset\":true,",
-                       std::string_view(update).substr(1)),
-           "application/json");
+    return {.type = "application/json",
+            .body = fmt::format("{{\"server\":\"{}\",{}{}", id_, knows_us ? "" : "\"reset\":true,",
+                                std::string_view(update).substr(1))};
   }
 
-  void send_samples(const httplib::Request& request, httplib::Response& response) const {
+  HttpResponse samples(const HttpRequest& request) const {
     std::optional<Folder> folder;
     {
       const std::shared_lock lock(mutex_);
-      const RunReader* run = runs_.find(request.get_param_value("run"));
+      const RunReader* run = runs_.find(request.parameter("run").value_or(""));
       if (run != nullptr) folder = run->folder();
     }
     const std::int64_t step = number_of_parameter(request, "step");
-    if (!folder || step < 0) return refuse(response, 404, "no such run or step\n");
-    answer(response, to_json_line(read_samples(*folder, step)), "application/json");
+    if (!folder || step < 0) return HttpResponse::text(404, "no such run or step\n");
+    return {.type = "application/json", .body = to_json_line(read_samples(*folder, step))};
   }
 
   void find() {
@@ -327,14 +270,11 @@ class Dashboard::Server {
   std::string id_;
   RunSet runs_;
   mutable std::shared_mutex mutex_;  // of runs_
-  httplib::Server http_;
-  int socket_ = -1;
-  int port_ = 0;
+  std::optional<HttpServer> http_;  // its threads use everything above; the watcher uses none of it
   std::thread watcher_;
   std::mutex wake_mutex_;
   std::condition_variable wake_;
   bool ending_ = false;
-  std::atomic<bool> serving_ = false, stopping_ = false;
 };
 
 Dashboard::Dashboard(DashboardOptions options)

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 
 #include "core/testing.h"
+#include "http/testing.h"
 #include "io/json.h"
-#include "report/http.h"
 #include "report/testing.h"
 
 namespace antisd {
@@ -29,11 +29,10 @@ class Serving {
     thread_.join();
   }
 
-  httplib::Result get(const std::string& path, const httplib::Headers& headers = {}) {
-    httplib::Client client("127.0.0.1", dashboard_.port());
-    return client.Get(path, headers);
+  testing::Answer get(const std::string& path, const HttpFields& fields = {}) {
+    return testing::ask(dashboard_.port(), "GET", path, fields);
   }
-  Json json(const std::string& path) { return parse_json(get(path)->body, path); }
+  Json json(const std::string& path) { return parse_json(get(path).body, path); }
   Dashboard& dashboard() { return dashboard_; }
 
  private:
@@ -60,15 +59,14 @@ Json eventually(Serving& serving, const std::string& path,
 TEST(Dashboard, ThePageLoadsNothingFromElsewhere) {
   const testing::TemporaryFolder folder;
   Serving serving(options_for(folder.path()));
-  const httplib::Result page = serving.get("/");
-  ASSERT_TRUE(page);
-  EXPECT_EQ(page->status, 200);
-  const std::string policy = page->get_header_value("Content-Security-Policy");
+  const testing::Answer page = serving.get("/");
+  EXPECT_EQ(page.status, 200);
+  const std::string policy = page.field("Content-Security-Policy");
   EXPECT_THAT(policy, HasSubstr("default-src 'none'; script-src 'nonce-"));
   const std::size_t at = policy.find("nonce-") + 6;
   const std::string nonce = policy.substr(at, policy.find('\'', at) - at);
-  EXPECT_THAT(page->body, HasSubstr("<script nonce=\"" + nonce + "\">"));
-  EXPECT_THAT(serving.get("/")->body, Not(HasSubstr(nonce))) << "a new one each time";
+  EXPECT_THAT(page.body, HasSubstr("<script nonce=\"" + nonce + "\">"));
+  EXPECT_THAT(serving.get("/").body, Not(HasSubstr(nonce))) << "a new one each time";
 }
 
 TEST(Dashboard, ARunGrowsAndAnotherBegins) {
@@ -103,7 +101,7 @@ TEST(Dashboard, SamplesOfAStep) {
   EXPECT_EQ(serving.json("/api/samples?run=r1&step=3")["rows"][0]["text"], "<b>text</b>");
   for (const char* query : {"run=r9&step=3", "run=r1&step=x", "run=r1", "run=../a&step=3",
                             "run=r1&step=-1", "run=r1&step=99999999999999999999"})
-    EXPECT_EQ(serving.get(std::string("/api/samples?") + query)->status, 404) << query;
+    EXPECT_EQ(serving.get(std::string("/api/samples?") + query).status, 404) << query;
 }
 
 TEST(Dashboard, NothingOutsideTheFolder) {
@@ -118,7 +116,7 @@ TEST(Dashboard, NothingOutsideTheFolder) {
                                folder / "runs" / fs::path("a/rollouts"));
   fs::create_symlink(folder / "secret.txt", folder / "runs" / fs::path("a/log.txt"));
   Serving serving(options_for(folder / "runs"));
-  const std::string all = serving.get("/api/update")->body;
+  const std::string all = serving.get("/api/update").body;
   EXPECT_EQ(parse_json(all, "")["runs"].size(), 1u);
   EXPECT_THAT(all, Not(HasSubstr("secret")));
   EXPECT_TRUE(serving.json("/api/samples?run=r1&step=3")["rows"].empty());
@@ -126,23 +124,25 @@ TEST(Dashboard, NothingOutsideTheFolder) {
        {"/../secret.txt", "/..%2fsecret.txt", "/%2e%2e/secret.txt", "/a/metrics.jsonl",
         "/a/../../secret.txt", "//etc/passwd", "/api/samples/../../secret.txt", "/api/update/x",
         "/runs/a/config.toml"}) {
-    const httplib::Result answer = serving.get(path);
-    ASSERT_TRUE(answer) << path;
-    EXPECT_EQ(answer->status, 404) << path;
-    EXPECT_THAT(answer->body, Not(HasSubstr("SECRET")));
+    const testing::Answer answer = serving.get(path);
+    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_THAT(answer.body, Not(HasSubstr("SECRET")));
   }
-  httplib::Client client("127.0.0.1", serving.dashboard().port());
-  EXPECT_EQ(client.Post("/api/update", "x", "text/plain")->status, 404);
-  EXPECT_EQ(client.Delete("/")->status, 404);
+  const int port = serving.dashboard().port();
+  EXPECT_EQ(testing::ask(port, "POST", "/api/update", {}, "x").status, 405);
+  EXPECT_EQ(testing::ask(port, "DELETE", "/").field("Allow"), "GET, HEAD");
+  EXPECT_EQ(testing::ask(port, "POST", "/", {}, std::string(5000, 'x')).status, 413);
 }
 
 TEST(Dashboard, ForeignHostNamesAreRefused) {
   const testing::TemporaryFolder folder;
   Serving serving(options_for(folder.path()));
-  EXPECT_EQ(serving.get("/api/update", {{"Host", "evil.example:8484"}})->status, 403);
-  EXPECT_EQ(serving.get("/", {{"Host", "127.0.0.1.evil.example"}})->status, 403);
-  EXPECT_EQ(serving.get("/api/update", {{"Host", "localhost:1"}})->status, 200);
-  EXPECT_EQ(serving.get("/api/update", {{"Host", "[::1]:1"}})->status, 200);
+  EXPECT_EQ(serving.get("/api/update", {{"Host", "evil.example:8484"}}).status, 403);
+  EXPECT_EQ(serving.get("/", {{"Host", "127.0.0.1.evil.example"}}).status, 403);
+  EXPECT_EQ(serving.get("/api/update", {{"Host", "localhost:1"}}).status, 200);
+  EXPECT_EQ(serving.get("/api/update", {{"Host", "[::1]:1"}}).status, 200);
+  EXPECT_EQ(serving.get("http://evil.example/api/update", {{"Host", "localhost"}}).status, 403);
+  EXPECT_EQ(serving.get("http://localhost/api/update", {{"Host", "evil.example"}}).status, 200);
 }
 
 TEST(Dashboard, ATokenElsewhere) {
@@ -156,15 +156,15 @@ TEST(Dashboard, ATokenElsewhere) {
   EXPECT_EQ(token.size(), 32u);
   for (const char* path :
        {"/", "/api/update", "/api/samples?run=r1&step=1", "/?token=wrong", "/?token="})
-    EXPECT_EQ(serving.get(path)->status, 401) << path;
-  EXPECT_EQ(serving.get("/api/update", {{"Cookie", "antisd_token=" + token + "0"}})->status, 401);
-  EXPECT_EQ(serving.get("/api/update", {{"Authorization", "Bearer "}})->status, 401);
-  const httplib::Result first = serving.get("/?token=" + token);
-  EXPECT_EQ(first->status, 303);
-  EXPECT_THAT(first->get_header_value("Set-Cookie"), HasSubstr("HttpOnly; SameSite=Strict"));
-  EXPECT_EQ(serving.get("/", {{"Cookie", "x=1; antisd_token=" + token}})->status, 200);
-  EXPECT_EQ(serving.get("/api/update", {{"Authorization", "Bearer " + token}})->status, 200);
-  EXPECT_EQ(serving.get("/api/update?token=" + token, {{"Host", "a.name"}})->status, 200);
+    EXPECT_EQ(serving.get(path).status, 401) << path;
+  EXPECT_EQ(serving.get("/api/update", {{"Cookie", "antisd_token=" + token + "0"}}).status, 401);
+  EXPECT_EQ(serving.get("/api/update", {{"Authorization", "Bearer "}}).status, 401);
+  const testing::Answer first = serving.get("/?token=" + token);
+  EXPECT_EQ(first.status, 303);
+  EXPECT_THAT(first.field("Set-Cookie"), HasSubstr("HttpOnly; SameSite=Strict"));
+  EXPECT_EQ(serving.get("/", {{"Cookie", "x=1; antisd_token=" + token}}).status, 200);
+  EXPECT_EQ(serving.get("/api/update", {{"Authorization", "Bearer " + token}}).status, 200);
+  EXPECT_EQ(serving.get("/api/update?token=" + token, {{"Host", "a.name"}}).status, 200);
 }
 
 TEST(Dashboard, MistakesOfTheUser) {

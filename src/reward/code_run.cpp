@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "io/system_error.h"
 #include "reward/pipes.h"
 
@@ -124,6 +125,19 @@ void wait_for(const Zygote& zygote, std::initializer_list<int> streams,
   poll(waits, count, milliseconds_until(deadline));
 }
 
+// A text as the tests' process wrote it. It may hold what no text holds (half of a surrogate pair):
+// the program chose the words of its errors, and they must not cost the verdict.
+std::string reason_of(std::string_view json) {
+  try {
+    const Json value = parse_json(json, "tests");
+    if (value.is_string()) return value.get<std::string>();
+  } catch (const InputError&) {
+  }
+  return replace_invalid_utf8(json);
+}
+
+}  // namespace
+
 void read_results(std::string& buffer, TestRun& run) {
   std::size_t start = 0;
   for (std::size_t end; (end = buffer.find('\n', start)) != std::string::npos; start = end + 1) {
@@ -131,7 +145,7 @@ void read_results(std::string& buffer, TestRun& run) {
     if (line == "end") run.complete = true;
     if (line.empty() || line == "end" || run.results.size() >= kMaxResults) continue;
     std::string reason;
-    if (line.size() > 2) reason = parse_json(line.substr(2), "tests").get<std::string>();
+    if (line.size() > 2) reason = reason_of(line.substr(2));
     if (line[0] == 'x')
       run.broken = reason;
     else
@@ -139,8 +153,6 @@ void read_results(std::string& buffer, TestRun& run) {
   }
   buffer.erase(0, start);
 }
-
-}  // namespace
 
 MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input,
                  const CodeGraderOptions& options) {

@@ -40,6 +40,10 @@ MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input
 TestRun run_tests(Zygote& zygote, std::string_view source, const Json& job,
                   const CodeGraderOptions& options);
 
+// Takes the whole lines of what the tests' process has written off `buffer`: "p", "f REASON" or "x
+// REASON" (the test code itself is wrong), REASON a JSON string, and "end".
+void read_results(std::string& buffer, TestRun& run);
+
 // "exit status 1", "killed by signal 9"
 std::string describe_status(int status);
 

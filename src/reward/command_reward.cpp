@@ -154,16 +154,8 @@ void CommandReward::give_back(std::unique_ptr<Worker> worker) {
   free_.notify_one();
 }
 
-namespace {
-
-// A line of a reward program.
-struct Line {
-  enum { kAnswer, kOther, kLog, kGarbage } kind = kAnswer;
-  CommandScore score;  // of an answer
-};
-
-Line read_line_of(const std::string& text, std::int64_t id) {
-  Line line;
+RewardLine read_reward_line(const std::string& text, std::int64_t id) {
+  RewardLine line;
   Json answer;
   try {
     answer = parse_json(text, "reward.command");
@@ -172,19 +164,19 @@ Line read_line_of(const std::string& text, std::int64_t id) {
     const bool not_finite =
         text.find("\"reward\"") != std::string::npos &&
         (text.find("NaN") != std::string::npos || text.find("Infinity") != std::string::npos);
-    line.kind = not_finite ? Line::kAnswer : Line::kLog;
+    line.kind = not_finite ? RewardLine::kAnswer : RewardLine::kLog;
     line.score.error = not_finite;
     line.score.reason = "reward.command gave a reward that is not a number: " + shortened(text);
     return line;
   }
   CommandScore& score = line.score;
   if (!answer.is_object() || !answer.contains("id") || !answer.contains("reward")) {
-    line.kind = Line::kGarbage;
+    line.kind = RewardLine::kGarbage;
     score.reason = "reward.command wrote something else than an answer: " + shortened(text);
     return line;
   }
   if (answer["id"] != id) {
-    line.kind = Line::kOther;
+    line.kind = RewardLine::kOther;
     return line;
   }
   if (answer.contains("reason") && answer["reason"].is_string())
@@ -200,6 +192,8 @@ Line read_line_of(const std::string& text, std::int64_t id) {
   }
   return line;
 }
+
+namespace {
 
 // The first lines of a program's standard error, for one message.
 std::string quoted_errors(const std::string& errors) {
@@ -230,12 +224,12 @@ bool CommandReward::ask(Worker& worker, const Json& request, CommandScore& score
   std::string log;
   std::optional<std::string> text = worker.ask(to_json_line(row) + "\n", deadline, score.reason);
   for (int stray = 0; text && stray < kMaxStrayLines; ++stray) {
-    const Line line = read_line_of(*text, id);
-    if (line.kind == Line::kAnswer || line.kind == Line::kGarbage) {
+    const RewardLine line = read_reward_line(*text, id);
+    if (line.kind == RewardLine::kAnswer || line.kind == RewardLine::kGarbage) {
       score = line.score;
-      return line.kind == Line::kAnswer;
+      return line.kind == RewardLine::kAnswer;
     }
-    if (line.kind == Line::kLog) note_log_line(log = shortened(*text));
+    if (line.kind == RewardLine::kLog) note_log_line(log = shortened(*text));
     text = worker.read_line(deadline, score.reason);
   }
   if (text) score.reason = "reward.command writes lines without an answer";

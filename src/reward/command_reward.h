@@ -36,6 +36,19 @@ struct CommandScore {
   bool error = false;  // the process answered with a reward outside of [0, 1]: a mistake in it
 };
 
+// A line that the process wrote, read as the answer to one request.
+struct RewardLine {
+  enum {
+    kAnswer,
+    kOther,   // the answer to another request
+    kLog,     // no JSON
+    kGarbage  // JSON, but no answer
+  } kind = kAnswer;
+  CommandScore score;  // of an answer; of garbage, the reason
+};
+
+RewardLine read_reward_line(const std::string& text, std::int64_t id);
+
 class CommandReward {
  public:
   // Throws InputError where the command is empty or a number is out of range. Processes start when

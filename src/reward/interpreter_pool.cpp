@@ -62,7 +62,44 @@ std::int64_t virtual_bytes(pid_t pid) {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
+bool is_int(const Json& value) {
+  return value.is_number_integer() && value.get<double>() >= -0x1p31 &&
+         value.get<double>() < 0x1p31;
+}
+
+// Whether the value that a message has under this key can be used as it is.
+bool is_sound(const std::string& key, const Json& value) {
+  if (key == "started") return value.is_array() && std::all_of(value.begin(), value.end(), is_int);
+  if (key == "ended" || key == "status") return is_int(value);
+  if (key == "time" || key == "cpu") return value.is_number();
+  if (key == "failed") return value.is_string();
+  return key == "ready";
+}
+
+Zygote::Ended ended_of(const Json& message) {
+  if (!message.contains("ended"))
+    throw RunError("the interpreter for graded programs says something out of turn");
+  return {message["ended"], message["status"], message["cpu"]};
+}
+
 }  // namespace
+
+Json read_zygote_message(std::string_view text) {
+  Json message;
+  try {
+    message = parse_json(text, "interpreter");
+  } catch (const InputError&) {
+  }
+  bool sound = message.is_object() && !message.empty();
+  if (sound)
+    for (const auto& [key, value] : message.items())
+      sound = sound && is_sound(key, value);
+  if (sound && message.contains("ended"))
+    sound = message.contains("status") && message.contains("cpu");
+  if (!sound)
+    throw RunError("the interpreter for graded programs says something that is no message");
+  return message;
+}
 
 Zygote::Zygote(const Interpreter& interpreter, Confinement confinement,
                const CodeGraderOptions& options, bool numpy)
@@ -111,8 +148,7 @@ std::optional<Json> Zygote::receive(int milliseconds) {
   std::string text(kMaxMessage, '\0');
   const ssize_t size = recv(process_.control(), text.data(), text.size(), 0);
   if (size <= 0) throw RunError("the interpreter for graded programs is gone");
-  return parse_json(std::string_view(text).substr(0, static_cast<std::size_t>(size)),
-                    "interpreter");
+  return read_zygote_message(std::string_view(text).substr(0, static_cast<std::size_t>(size)));
 }
 
 Json Zygote::answer_to(const Json& order, const char* key, const std::vector<int>& descriptors) {
@@ -126,7 +162,7 @@ Json Zygote::answer_to(const Json& order, const char* key, const std::vector<int
     if (answer->contains("failed"))
       throw RunError("a program's process cannot be set up: " +
                      (*answer)["failed"].get<std::string>());
-    ended_.push_back({(*answer)["ended"], (*answer)["status"], (*answer)["cpu"]});
+    ended_.push_back(ended_of(*answer));
   }
   throw RunError("the interpreter for graded programs does not answer");
 }
@@ -147,7 +183,7 @@ std::optional<Zygote::Ended> Zygote::wait_ended(int milliseconds) {
   if (ended_.empty()) {
     const auto answer = receive(milliseconds);
     if (!answer) return std::nullopt;
-    return Ended{(*answer)["ended"], (*answer)["status"], (*answer)["cpu"]};
+    return ended_of(*answer);
   }
   const Ended first = ended_.front();
   ended_.erase(ended_.begin());

@@ -31,6 +31,11 @@ struct CodeGraderOptions {
   std::string python;                    // empty: /usr/bin/python3, then PATH
 };
 
+// What a zygote said: an object with "ready", "started" (numbers of processes), "time", "failed" (a
+// text), or "ended", "status" and "cpu", all of the types that are read from them. RunError for
+// anything else.
+Json read_zygote_message(std::string_view text);
+
 // One interpreter process and its orders (harness_zygote.py).
 class Zygote {
  public:
