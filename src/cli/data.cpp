@@ -1,14 +1,17 @@
 // `data show|check|convert`.
 #include <iostream>
 #include <memory>
+#include <mutex>
 
 #include <fmt/format.h>
 
 #include "cli/command.h"
 #include "core/error.h"
+#include "core/thread_pool.h"
 #include "data/checks.h"
 #include "data/convert.h"
 #include "io/jsonl.h"
+#include "reward/code_grader.h"
 #include "text/tokenizer.h"
 
 namespace antisd {
@@ -25,7 +28,27 @@ struct DataCommandOptions {
   bool json = false;
   bool force = false;
   std::string rows = "auto";
+  bool no_checks = false;
 };
+
+// The sandbox starts with the first solution that is to run. A solution may take its time: a busy
+// machine must not decide what is recorded.
+auto solution_counter(int threads) {
+  struct State {
+    std::once_flag once;
+    std::optional<CodeGrader> grader;
+  };
+  return [state = std::make_shared<State>(), threads](const std::string& solution,
+                                                      const Json& tests) -> std::optional<int> {
+    std::call_once(state->once, [&] {
+      state->grader.emplace(CodeGraderOptions{.timeout_s = 60, .cpu_s = 60, .workers = threads});
+    });
+    const bool fenced = solution.find("```") != std::string::npos;
+    const CodeGrade grade = fenced ? state->grader->grade(solution, tests)
+                                   : state->grader->grade_program(solution, tests);
+    return grade.correct == true ? std::optional(grade.total) : std::nullopt;
+  };
+}
 
 ColumnMap column_map(const std::vector<std::string>& assignments) {
   ColumnMap map;
@@ -72,15 +95,24 @@ int check(const DataCommandOptions& options) {
 
 int convert(const DataCommandOptions& options) {
   using Rows = ConvertOptions::Rows;
+  const int threads = available_threads();
+  decltype(ConvertOptions::count_checks) counter;
+  if (!options.no_checks) counter = solution_counter(threads);
   const ConvertResult result = convert_data(options.input, options.output,
                                             {.rows = options.rows == "code"   ? Rows::kCode
                                                      : options.rows == "keep" ? Rows::kKeep
                                                                               : Rows::kAuto,
                                              .force = options.force,
-                                             .map = column_map(options.assignments)});
+                                             .map = column_map(options.assignments),
+                                             .count_checks = counter,
+                                             .threads = threads});
   std::string note;
   if (result.without_tests > 0)
     note = fmt::format(" ({} left out: no tests)", result.without_tests);
+  if (result.counted + result.failed_solutions > 0) {
+    note += fmt::format("; {} solutions pass their tests (tests.checks), {} do not", result.counted,
+                        result.failed_solutions);
+  }
   std::cerr << fmt::format("{}: {} of {} rows{}\n", options.output, result.rows_written,
                            result.rows_read, note);
   return 0;
@@ -131,6 +163,9 @@ std::function<int()> add_data(CLI::App& app) {
                    "keep: as they are")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "code", "keep"}));
+  convert_app->add_flag("--no-checks", options->no_checks,
+                        "do not run the solutions of code rows to record how many checks of their "
+                        "tests they reach");
   add_map_option(*convert_app, *options);
 
   return [options, show_app, check_app] {

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "core/error.h"
+#include "data/asked_names.h"
 #include "data/problem.h"
 
 namespace antisd {
@@ -89,7 +90,9 @@ Json human_eval_tests(const Context& context) {
   // HumanEval/32 of HumanEval+ unpacks the candidate's number instead of the input.
   replace_once(code, "assert _poly(*candidate(*inp), inp) <= 0.0001",
                "assert abs(_poly(*inp, candidate(*inp))) <= 0.0001");
-  return functional(code, text(context, "entry_point"));
+  const std::string& entry_point = text(context, "entry_point");
+  return functional(helpers_of_prompt(text(context, "prompt"), entry_point, code) + code,
+                    entry_point);
 }
 
 Json mbpp_tests(const Context& context) {
@@ -287,6 +290,10 @@ std::optional<Json> native_code_row(const Json& row, const std::string& where,
   Parts parts = convert({row, where}, shape);
   if (parts.tests.is_null()) return std::nullopt;
   Json native = {{"id", id_of(row, shape, fallback_id)}, {"problem", std::move(parts.problem)}};
+  if (parts.tests["kind"] == "asserts" && !parts.solution.empty()) {
+    Json names = asked_names(parts.solution, parts.tests["code"].get_ref<const std::string&>());
+    if (!names.empty()) parts.tests["names"] = std::move(names);
+  }
   if (!parts.solution.empty()) native["solution"] = std::move(parts.solution);
   native["tests"] = std::move(parts.tests);
   const auto own_source = row.find("source");

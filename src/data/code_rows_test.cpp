@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/testing.h"
+#include "data/asked_names.h"
 #include "data/problem.h"
 #include "data/row_reader.h"
 
@@ -18,6 +19,7 @@ using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::shared_data;
+using ::testing::StartsWith;
 
 Json row_of(const std::string& text) {
   return parse_json(quote_evalplus_inputs(text), "row");
@@ -76,9 +78,10 @@ TEST(CodeRows, MbppForms) {
       R"j({"text": "Double it.", "code": "def d(x):\n  return 2*x", "task_id": 11, "test_setup_code": "k = 1", "test_list": ["assert d(1) == 2", "assert d(2) == 4"], "challenge_test_list": ["assert d(9) == 0"]})j");
   EXPECT_EQ(plain["id"], "Mbpp/11");
   EXPECT_EQ(plain["solution"], "def d(x):\n  return 2*x");
-  EXPECT_EQ(plain["tests"],
-            Json::parse(
-                R"j({"kind": "asserts", "code": "k = 1\nassert d(1) == 2\nassert d(2) == 4\n"})j"));
+  EXPECT_EQ(
+      plain["tests"],
+      Json::parse(
+          R"j({"kind": "asserts", "code": "k = 1\nassert d(1) == 2\nassert d(2) == 4\n", "names": {"d": "function"}})j"));
   EXPECT_THAT(
       plain["problem"].get<std::string>(),
       AllOf(HasSubstr("Double it."), HasSubstr("assert d(2) == 4"), Not(HasSubstr("d(9)"))));
@@ -89,6 +92,30 @@ TEST(CodeRows, MbppForms) {
       R"j({"source_file": "s", "prompt": "Double it.", "code": "c", "task_id": 11, "test_imports": ["import math"], "test_list": ["assert d(1) == 2"], "test": "for i in [1]:\n    assert d(i) == 2 * i\n"})j");
   EXPECT_EQ(plus["tests"]["code"], "import math\nfor i in [1]:\n    assert d(i) == 2 * i\n");
   EXPECT_THAT(plus["problem"].get<std::string>(), HasSubstr("assert d(1) == 2"));
+}
+
+TEST(CodeRows, AskedNamesAreThoseThatTheSolutionDefinesAndTheTestsUse) {
+  EXPECT_EQ(
+      asked_names("import math\nR = 3\nclass Pair(object):\n  def left(self): pass\nasync "
+                  "def go(): pass\ndef  sum (a):\r\n  x = 1\nf = lambda: 1\nf == 1",
+                  "assert sum(Pair(1)).left == x and f() and go() and summit and Ring"),
+      Json::parse(R"({"Pair": "class", "go": "function", "sum": "function", "f": "function"})"));
+  EXPECT_EQ(asked_names("", "assert f()"), Json::object());
+  EXPECT_EQ(asked_names("def f(): pass", "assert ff() and f_"), Json::object());
+}
+
+// HumanEval/50: with encode_shift from the program, two identities would be a solution.
+TEST(CodeRows, HelpersOfAPromptAreTheTests) {
+  const Json shift = native(
+      R"j({"task_id": "HumanEval/50", "prompt": "\n\ndef encode(s):\n    return s + 'x'\n\n\ndef decode(s):\n    \"\"\"The inverse.\"\"\"\n", "entry_point": "decode", "canonical_solution": "    return s[:-1]\n", "test": "def check(candidate):\n    assert candidate(encode('ab')) == 'ab'\n"})j");
+  EXPECT_THAT(shift["tests"]["code"].get<std::string>(),
+              StartsWith("\n\ndef encode(s):\n    return s + 'x'\n"));
+  const Json unused = native(
+      R"j({"task_id": "HumanEval/10", "prompt": "def help(s):\n    return s\n\ndef f(s):\n", "entry_point": "f", "canonical_solution": "    return s\n", "test": "def check(candidate):\n    assert candidate('') == ''\n"})j");
+  EXPECT_THAT(unused["tests"]["code"].get<std::string>(), StartsWith("def check"));
+  if (!python_is_here()) GTEST_SKIP() << "no python3 here";
+  EXPECT_TRUE(passes(shift["tests"], "def decode(s): return s[:-1]"));
+  EXPECT_FALSE(passes(shift["tests"], "def decode(s): return s\ndef encode(s): return s"));
 }
 
 constexpr const char* kEvalPlus =

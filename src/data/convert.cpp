@@ -1,8 +1,10 @@
 #include "data/convert.h"
 
+#include <atomic>
 #include <iostream>
 
 #include "core/error.h"
+#include "core/thread_pool.h"
 #include "data/code_rows.h"
 #include "data/row_reader.h"
 #include "io/atomic_file.h"
@@ -26,25 +28,54 @@ class Converter {
       : reader_(input),
         options_(options),
         parser_(options.map, /*require_answer=*/false),
-        parquet_(parquet) {}
+        parquet_(parquet),
+        pool_(options.threads - 1) {}
 
   bool next(Json& row) {
-    while (reader_.next(row)) {
-      ++result_.rows_read;
-      if (!convert(row)) {
-        ++result_.without_tests;
-        continue;
-      }
-      store_tests(row);
-      ++result_.rows_written;
-      return true;
-    }
-    return false;
+    if (taken_ == batch_.size()) read_batch();
+    if (batch_.empty()) return false;
+    row = std::move(batch_[taken_++]);
+    if (parquet_) store_tests_as_text(row);
+    ++result_.rows_written;
+    return true;
   }
 
   const ConvertResult& result() const { return result_; }
 
  private:
+  // Solutions take a while to run, so that many rows are counted side by side.
+  void read_batch() {
+    batch_.clear();
+    taken_ = 0;
+    for (Json row; batch_.size() < kBatch && reader_.next(row);) {
+      ++result_.rows_read;
+      if (!convert(row)) {
+        ++result_.without_tests;
+        continue;
+      }
+      check_tests(row);
+      batch_.push_back(std::move(row));
+    }
+    if (options_.count_checks && options_.rows != ConvertOptions::Rows::kKeep) record_checks();
+  }
+
+  void record_checks() {
+    std::atomic<std::int64_t> counted = 0, failed = 0;
+    pool_.parallel_for(batch_.size(), [&](std::size_t i) {
+      const auto solution = batch_[i].find("solution");
+      const auto tests = batch_[i].find("tests");
+      if (solution == batch_[i].end() || !solution->is_string() || tests == batch_[i].end() ||
+          !tests->is_object() || (*tests)["kind"] == "stdio")
+        return;
+      const std::optional<int> checks =
+          options_.count_checks(solution->get_ref<const std::string&>(), *tests);
+      if (checks) (*tests)["checks"] = *checks;
+      ++(checks ? counted : failed);
+    });
+    result_.counted += counted;
+    result_.failed_solutions += failed;
+  }
+
   bool convert(Json& row) {
     using Rows = ConvertOptions::Rows;
     if (options_.rows == Rows::kKeep) return true;
@@ -61,19 +92,29 @@ class Converter {
     return true;
   }
 
-  // A Parquet column has one type: tests of several kinds lie in it as JSON text.
-  void store_tests(Json& row) const {
+  void check_tests(Json& row) const {
     if (options_.rows == ConvertOptions::Rows::kKeep) return;
     const auto tests = row.find("tests");
-    if (tests == row.end() || tests->is_null()) return;
-    Json checked = checked_tests(std::move(*tests), reader_.where());
-    *tests = parquet_ ? Json(to_json_line(checked)) : std::move(checked);
+    if (tests != row.end() && !tests->is_null())
+      *tests = checked_tests(std::move(*tests), reader_.where());
   }
+
+  // A Parquet column has one type: tests of several kinds lie in it as JSON text.
+  void store_tests_as_text(Json& row) const {
+    if (options_.rows == ConvertOptions::Rows::kKeep) return;
+    const auto tests = row.find("tests");
+    if (tests != row.end() && !tests->is_null()) *tests = Json(to_json_line(*tests));
+  }
+
+  static constexpr std::size_t kBatch = 256;
 
   RowReader reader_;
   const ConvertOptions& options_;
   ProblemParser parser_;
   bool parquet_;
+  ThreadPool pool_;
+  std::vector<Json> batch_;
+  std::size_t taken_ = 0;
   ConvertResult result_;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "data/problem.h"
@@ -23,12 +24,19 @@ struct ConvertOptions {
   Rows rows = Rows::kAuto;
   bool force = false;  // replace an existing output
   ColumnMap map;       // not empty: every row becomes a native one through it
+  // How many checks a row's solution reaches in its tests (not stdio), nothing where it fails them:
+  // recorded as tests.checks. Called from `threads` threads.
+  std::function<std::optional<int>(const std::string& solution, const Json& tests)> count_checks =
+      nullptr;
+  int threads = 1;
 };
 
 struct ConvertResult {
   std::int64_t rows_read = 0;
   std::int64_t rows_written = 0;
-  std::int64_t without_tests = 0;  // code rows left out because they have none
+  std::int64_t without_tests = 0;     // code rows left out because they have none
+  std::int64_t counted = 0;           // rows whose solution passed, with tests.checks
+  std::int64_t failed_solutions = 0;  // rows whose solution does not pass its own tests
 };
 
 inline constexpr const char* kStandardOutput = "-";

@@ -79,6 +79,37 @@ TEST_F(ConvertTest, CodeRowsSurviveParquet) {
   EXPECT_TRUE(rows(folder_ / "back.jsonl")[0]["tests"].is_object());
 }
 
+TEST_F(ConvertTest, RecordsHowManyChecksASolutionReaches) {
+  std::string text;
+  for (int i = 0; i < 600; ++i) {
+    text += fmt::format(
+        R"j({{"task_id": {}, "text": "t", "code": "def f(): return {}", "test_list": ["assert f()"]}})j"
+        "\n",
+        i, i);
+  }
+  text += R"j({"problem": "P", "solutions": "s", "tests": {"inputs": ["1"], "outputs": ["2"]}})j";
+  const auto input = write("in.jsonl", text);
+  // A stand-in for the sandbox: solutions whose number is a multiple of 7 fail their tests.
+  const auto count = [](const std::string& solution, const Json& tests) -> std::optional<int> {
+    EXPECT_EQ(tests["names"], Json({{"f", "function"}}));
+    const int number = std::stoi(solution.substr(solution.rfind(' ')));
+    return number % 7 == 0 ? std::nullopt : std::optional(number);
+  };
+  for (const char* name : {"out.jsonl", "out.parquet"}) {
+    const ConvertResult result =
+        convert_data(input, folder_ / name, {.count_checks = count, .threads = 3});
+    EXPECT_EQ(result.rows_written, 601);
+    EXPECT_EQ(result.counted, 600 - 86);
+    EXPECT_EQ(result.failed_solutions, 86);
+    const PromptSet set = PromptSet::load({.files = {(folder_ / name).string()}});
+    for (std::size_t i = 0; i < 600; ++i) {
+      EXPECT_EQ(set[i].id, fmt::format("Mbpp/{}", i));
+      EXPECT_EQ(set[i].tests.value("checks", 0), i % 7 == 0 ? 0 : static_cast<int>(i));
+    }
+    EXPECT_FALSE(set[600].tests.contains("checks")) << "stdio";
+  }
+}
+
 TEST_F(ConvertTest, VerlAndMappedRowsBecomeNative) {
   const char* const verl =
       R"({"data_source": "d", "prompt": [{"role": "user", "content": "q"}], "ability": "math", "reward_model": {"ground_truth": "5"}, "extra_info": {"index": 9}})";

@@ -76,8 +76,7 @@ TEST(CheatingTests, PassForAnHonestProgram) {
   const CodeGrade grade =
       grader().grade_program(kHonest, {{"kind", "asserts"}, {"code", kAsserts}});
   EXPECT_EQ(grade.correct, true) << grade.reason << grade.tests.dump(1);
-  // 17 asserts and a call that raises nothing: only asserts count.
-  EXPECT_EQ(grade.total, 17);
+  EXPECT_EQ(grade.total, 18);  // 17 asserts and one of numpy.testing
 }
 
 // For stdio the output is compared outside of the sandbox; a program can only print.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxTimeouts = 2;        // stdio: after so many cases the rest is not run
 constexpr double kAllCasesFactor = 6;  // all stdio cases together may take so many times timeout_s
-constexpr std::size_t kMaxCases = 100'000;
+constexpr int kMaxCases = 100'000;
 
 [[noreturn]] void refuse(const std::string& problem) {
   throw InputError(problem, {.where = "tests",
@@ -45,12 +45,30 @@ bool is_entry_point(std::string_view path) {
   return !path.empty() && !start;
 }
 
+// {"f": "function", "Stack": "class"}: what the row asks for. How many checks a solution reaches.
+void add_expectations(const Json& tests, Json& job) {
+  if (const auto names = tests.find("names"); names != tests.end()) {
+    const bool good =
+        names->is_object() && std::all_of(names->begin(), names->end(), [](const Json& kind) {
+          return kind == "function" || kind == "class";
+        });
+    if (!good) refuse("\"names\" is not like {\"f\": \"function\", \"Stack\": \"class\"}");
+    job["names"] = *names;
+  }
+  if (const auto checks = tests.find("checks"); checks != tests.end()) {
+    if (!checks->is_number_integer() || *checks < 1 || *checks > kMaxCases)
+      refuse("\"checks\" is not a number of checks");
+    job["checks"] = *checks;
+  }
+}
+
 Json checked_tests(const Json& tests) {
   if (!tests.is_object()) refuse("the tests are not an object");
   const std::string kind = text_of(tests, "kind");
   Json job = {{"kind", kind}};
   if (kind == "asserts" || kind == "functional") {
     job["code"] = text_of(tests, "code");
+    add_expectations(tests, job);
     if (kind == "asserts") return job;
     job["entry_point"] = text_of(tests, "entry_point");
     if (!is_entry_point(job["entry_point"].get<std::string>()))
@@ -59,7 +77,8 @@ Json checked_tests(const Json& tests) {
   }
   if (kind != "stdio") refuse("unknown kind \"" + kind + "\"");
   const auto cases = tests.find("cases");
-  if (cases == tests.end() || !cases->is_array() || cases->empty() || cases->size() > kMaxCases)
+  if (cases == tests.end() || !cases->is_array() || cases->empty() ||
+      cases->size() > static_cast<std::size_t>(kMaxCases))
     refuse("\"cases\" is missing, empty or too long");
   for (const Json& one : *cases) {
     if (!one.is_object()) refuse("a case is not an object");
@@ -148,6 +167,9 @@ void grade_calls(Zygote& zygote, std::string_view source, const Json& job,
     add_test(grade, false,
              run.timed_out ? "time limit exceeded" : "the tests were stopped by a limit");
   }
+  // A program that leads the tests past their checks does not earn the others' share.
+  for (int missing = job.value("checks", 0) - grade.total; missing > 0; --missing)
+    add_test(grade, false, "not reached, unlike with a known solution");
   grade.correct = grade.passed == grade.total && !run.timed_out;
   if (run.timed_out) grade.reason = "time limit exceeded";
 }
@@ -169,7 +191,8 @@ CodeGrade CodeGrader::grade(std::string_view response, const Json& tests) {
   const Json job = checked_tests(tests);
   CodeGrade grade;
   grade.correct = false;
-  grade.total = job.contains("cases") ? static_cast<int>(job["cases"].size()) : 1;
+  grade.total =
+      job.contains("cases") ? static_cast<int>(job["cases"].size()) : job.value("checks", 1);
   grade.reason = "no python block in the response";
   for (int i = 0; i < grade.total; ++i)
     grade.tests.push_back({{"passed", false}, {"reason", grade.reason}});

@@ -143,11 +143,14 @@ void read_results(std::string& buffer, TestRun& run) {
   for (std::size_t end; (end = buffer.find('\n', start)) != std::string::npos; start = end + 1) {
     const std::string_view line = std::string_view(buffer).substr(start, end - start);
     if (line == "end") run.complete = true;
-    if (line.empty() || line == "end" || run.results.size() >= kMaxResults) continue;
+    const bool full = run.results.size() >= kMaxResults;
+    if (line.empty() || line == "end" || (full && line[0] == 'p')) continue;
     std::string reason;
     if (line.size() > 2) reason = reason_of(line.substr(2));
     if (line[0] == 'x')
       run.broken = reason;
+    else if (full)
+      run.results.back() = {false, reason};  // counted no more, but not forgotten
     else
       run.results.push_back({line[0] == 'p', reason});
   }

@@ -1,132 +1,79 @@
-# The tests' process: runs the test code, calls the program by remote call, writes one line a test.
-#
-#   p            a test passed
-#   f "reason"   a test failed
-#   x "reason"   the test code itself is broken: no verdict
-#   end          all tests were reached
-import ast
-import os
-import symtable
-
-BROAD = {"AssertionError", "Exception", "BaseException"}
-# Names that test code may use without an import; only modules the program cannot replace.
-MODULES = ("math", "cmath", "collections", "itertools", "functools", "operator", "re", "string", "random", "heapq",
-           "bisect", "copy", "json", "datetime", "fractions", "decimal", "statistics", "typing", "numpy")
-
-FAMILIAR = {"collections": ("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"), "fractions": ("Fraction",),
-            "decimal": ("Decimal",), "math": ("ceil", "floor", "gcd", "inf", "isclose", "nan", "pi", "sqrt"),
-            "functools": ("reduce",), "itertools": ("chain", "combinations", "permutations", "product"),
-            "typing": ("Any", "Dict", "List", "Optional", "Set", "Tuple", "Union")}
-FAMILIAR = {name: module for module, names in FAMILIAR.items() for name in names}
+# The tests' process: runs the test code, rewritten, and calls the program by remote call.
+COMPARISONS = {ast.Lt: ("lt", True), ast.LtE: ("le", True), ast.Gt: ("gt", True), ast.GtE: ("ge", True),
+               ast.Eq: ("eq", False), ast.NotEq: ("ne", False)}
+PLAIN_OPS = {ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda item, box: item in box,
+             ast.NotIn: lambda item, box: item not in box}
+BINDING = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
-class Results:
-    def __init__(self, out):
-        self.out, self.count, self.depth = out, 0, 0
-
-    def line(self, text):
-        data = (text + "\n").encode()
-        while data:
-            data = data[os.write(self.out, data):]
-
-    def passed(self):
-        self.count += 1
-        self.line("p")
-
-    def failed(self, error):
-        self.count += 1
-        try:
-            text = str(error) if not isinstance(error, AssertionError) else "failed: " + str(error)
-            if not isinstance(error, (AssertionError, Gone, RemoteError)):
-                text = type(error).__name__ + ": " + text
-        except Exception:
-            text = type(error).__name__
-        self.line("f " + json.dumps(text[:300]))
-
-
-class Test:
-    """with Test(results): assert ...   One assert is one test; inside another one's condition it is not."""
-
-    __slots__ = ("results",)
-
-    def __init__(self, results):
-        self.results = results
-
-    def __enter__(self):
-        self.results.depth += 1
-
-    def __exit__(self, kind, error, trace):
-        results = self.results
-        results.depth -= 1
-        if results.depth:
-            return False
-        if error is None:
-            results.passed()
-            return False
-        if not isinstance(error, Exception):
-            return False
-        results.failed(error)
-        return True
-
-
-class Guard(Test):
-    """A statement whose failure is a failed test, after which the other tests go on."""
-
-    __slots__ = ()
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, kind, error, trace):
-        if error is None or not isinstance(error, Exception) or self.results.depth:
-            return False
-        self.results.failed(error)
-        return True
-
-
-class Broken:
-    """Stands for a variable whose assignment failed."""
-
-
-GUARDED = (ast.Expr, ast.AugAssign, ast.For, ast.While, ast.If, ast.With, ast.Try)
+def call_of(helper, *arguments):
+    return ast.Call(ast.Name(helper, ast.Load()), list(arguments), [])
 
 
 def wrap(helper, statement):
     return ast.copy_location(ast.With([ast.withitem(call_of(helper))], [statement]), statement)
 
 
-class Rewriter(ast.NodeTransformer):
-    """Turns asserts into counted tests that do not end the run."""
+def alternatives(test):
+    """a < b of `a < b or ...`: with NaN it is false, and the other side may accept that NaN."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            if isinstance(test.op, ast.Or) and isinstance(value, ast.Compare) and isinstance(value.ops[0], (ast.Lt, ast.LtE)):
+                yield value
+            yield from alternatives(value)
 
-    def __init__(self, soft, lines):
-        self.soft, self.lines, self.in_try = soft, lines, 0
+
+class Rewriter(ast.NodeTransformer):
+    """Turns asserts into checks that do not end the run, and comparisons into checked ones."""
+
+    def __init__(self, lines):
+        self.lines, self.left_alone = lines, set()
 
     def visit_Assert(self, node):
+        self.left_alone.update(alternatives(node.test))
         self.generic_visit(node)
         if not isinstance(node.msg, ast.Constant):  # one that formats a huge result would cost more than the test
             node.msg = ast.Constant(self.lines[node.lineno - 1].strip()[:200])
-        return wrap("__test__", node) if self.soft and not self.in_try else self.counted(node)
+        return wrap("__check__", node)
 
-    def counted(self, node):
-        return [node, ast.copy_location(ast.Expr(call_of("__passed__")), node)]
-
-    def visit_Try(self, node):
-        self.in_try += 1
+    def visit_Return(self, node):
+        self.left_alone.update(alternatives(node.value))
         self.generic_visit(node)
-        self.in_try -= 1
+        return node
+
+    def visit_Compare(self, node):
+        self.generic_visit(node)
+        if node in self.left_alone:
+            return node
+        if len(node.ops) == 1:
+            if type(node.ops[0]) not in COMPARISONS:
+                return node
+            return ast.copy_location(call_of(helper_of(node.ops[0]), node.left, node.comparators[0]), node)
+        if any(isinstance(part, BINDING) for part in ast.walk(node)):
+            return node
+        no_arguments = ast.arguments([], [], None, [], [], None, [])
+        steps = [ast.Tuple([ast.Name(helper_of(op), ast.Load()), ast.Lambda(no_arguments, operand)], ast.Load())
+                 for op, operand in zip(node.ops, node.comparators)]
+        return ast.copy_location(call_of("__chain__", node.left, *steps), node)
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Sub):
+            return ast.copy_location(call_of("__subtract__", node.left, node.right), node)
         return node
 
     def visit_Expr(self, node):
         self.generic_visit(node)
         return watch_arguments(node)
 
-    def visit_Assign(self, node):
-        self.generic_visit(node)
-        return watch_arguments(node)
+
+def helper_of(op):
+    return "__%s__" % type(op).__name__
 
 
 def watch_arguments(statement):
-    """f(a) and x = f(a): a change that f makes to `a` must be seen by the tests."""
+    """f(a) as a statement: the task is to change `a` in place, so the tests must see it. Nowhere else: for
+    `x = f(a)` followed by `expected = sorted(a)` the program would choose what is expected of it."""
     call = statement.value
     if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Name, ast.Attribute)):
         return statement
@@ -148,10 +95,6 @@ def watch(function, keys):
     return function
 
 
-def call_of(helper, *arguments):
-    return ast.Call(ast.Name(helper, ast.Load()), list(arguments), [])
-
-
 def guard_assignment(statement):
     """A variable whose assignment fails must not keep the value of an earlier test."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -159,103 +102,39 @@ def guard_assignment(statement):
     handler = [ast.Expr(call_of("__failed__", ast.Name("__error__", ast.Load())))]
     handler += [ast.Assign([ast.Name(name, ast.Store())], call_of("__broken__")) for name in stored]
     handlers = [ast.ExceptHandler(ast.Name("__Exception__", ast.Load()), "__error__", handler)]
-    return ast.copy_location(ast.Try([statement], handlers, [], []), statement)
+    return ast.copy_location(ast.Try([wrap("__assignment__", statement)], handlers, [], []), statement)
+
+
+def is_check(statement):
+    helper = isinstance(statement, ast.With) and statement.items[0].context_expr
+    return isinstance(helper, ast.Call) and isinstance(helper.func, ast.Name) and helper.func.id == "__check__"
+
+
+STEPS = (ast.Expr, ast.AugAssign, ast.With, ast.Try, ast.Return, ast.Match)
+BLOCKS = (ast.For, ast.While, ast.If)
 
 
 def guard(body):
     """Statements -> statements, each of which may fail alone."""
     guarded = []
     for statement in body:
-        if isinstance(statement, (ast.For, ast.While, ast.If, ast.With)):
-            helper = isinstance(statement, ast.With) and statement.items[0].context_expr
-            if isinstance(helper, ast.Call) and isinstance(helper.func, ast.Name) and helper.func.id == "__test__":
-                guarded.append(statement)
-                continue
+        if isinstance(statement, BLOCKS):
             statement.body = guard(statement.body)
-            if getattr(statement, "orelse", None):
-                statement.orelse = guard(statement.orelse)
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            guarded.append(guard_assignment(statement))
-            continue
-        guarded.append(wrap("__guard__", statement) if isinstance(statement, GUARDED) else statement)
+            statement.orelse = guard(statement.orelse)
+            statement = wrap("__block__", statement)
+        elif isinstance(statement, ast.Assign) or isinstance(statement, ast.AnnAssign) and statement.value:
+            statement = guard_assignment(statement)
+        elif isinstance(statement, STEPS) and not is_check(statement):
+            statement = wrap("__step__", statement)
+        guarded.append(statement)
     return guarded
-
-
-def catches_assertions(tree):
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ExceptHandler):
-            names = {n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)} if node.type else BROAD
-            if names & BROAD:
-                return True
-    return False
-
-
-class Names(dict):
-    """The test code's globals: its own names, then the program's where the tests may take them from it."""
-
-    def __init__(self, peer, wanted):
-        super().__init__()
-        self.peer, self.wanted = peer, wanted
-
-    def __missing__(self, name):
-        if name not in self.wanted:
-            raise KeyError(name)
-        answer = self.peer.ask("name", name)
-        if answer[0] == "absent":
-            raise KeyError(name)
-        value = self.peer.decode(answer[1])
-        if type(value) is Remote or isinstance(value, type):
-            self[name] = value
-        return value
-
-
-def is_same_tree(left, right):
-    return tree_values(left) == tree_values(right) if left and right else left is right
-
-
-def is_same_list(left, right):
-    return chain_values(left) == chain_values(right)
-
-
-NODE_HELPERS = {"TreeNode": TreeNode, "ListNode": ListNode, "tree_node": tree_node, "list_node": list_node,
-                "is_same_tree": is_same_tree, "is_same_list": is_same_list}
-
-
-def free_names(table):
-    """The names that a module uses and does not define."""
-    used, scopes = set(), [table]
-    while scopes:
-        scope = scopes.pop()
-        scopes += scope.get_children()
-        used |= {s.get_name() for s in scope.get_symbols() if s.is_referenced() and (scope is table or s.is_global())}
-    return used - {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
-
-
-def askable_names(code, tree):
-    """The names of the test code that could be the program's, and those of them that it calls."""
-    free = free_names(symtable.symtable(code, "tests", "exec"))
-    attribute_bases = {n.value.id for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
-    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    free -= {name for name in (*MODULES, "np") if name in attribute_bases and name not in called}
-    free -= NODE_HELPERS.keys()
-    return free, called & free
-
-
-def program_names(free, called, defined):
-    """The names the test code takes from the program. A program's `set`, `all` or `len` would judge itself, so a
-    built-in name is the program's only where the tests use nothing else of it (MBPP asks for a function `sum`)."""
-    judges = {name for name in free if hasattr(builtins, name) or name in FAMILIAR}
-    shadowing = judges & defined & called
-    if not ((free - judges) & defined) and len(shadowing) == 1:
-        judges -= shadowing
-    return free - judges
 
 
 def find_check(tree):
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "check":
             return node
-    return None
+    raise NoVerdict("the tests have no function check")
 
 
 def calls_check(node):
@@ -263,54 +142,65 @@ def calls_check(node):
             and isinstance(node.value.func, ast.Name) and node.value.func.id == "check")
 
 
-def prelude(names, loaded):
-    """What test code may use without importing it, unless it is the program's to give."""
-    for name in loaded - names.wanted:
-        if name in NODE_HELPERS:
-            names[name] = NODE_HELPERS[name]
-        elif name in MODULES or name == "np":
-            names[name] = __import__("numpy" if name == "np" else name)
-        elif name in FAMILIAR:
-            names[name] = getattr(__import__(FAMILIAR[name]), name)
+def checks_something(tree):
+    names = (n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") for n in ast.walk(tree))
+    return any(isinstance(node, ast.Assert) for node in ast.walk(tree)) or any(name in NUMPY_CHECKS for name in names)
 
 
-def run_tests(job, peer, results):
-    """job: {"kind", "code", "entry_point"?}"""
-    try:
-        tree = ast.parse(job["code"])
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return results.line("x " + json.dumps("the tests do not parse: " + str(error)[:200]))
+def rewrite(tree, job):
+    """The code object of the tests. `check` and, without one, the module are guarded statement by statement."""
     check = find_check(tree) if job["kind"] == "functional" else None
-    if job["kind"] == "functional":
-        if check is None:
-            return results.line('x "the tests have no function check"')
-        tree.body = [node for node in tree.body if not calls_check(node)]
-    free, called = askable_names(job["code"], tree)
-    failure, defined = None, set()
-    try:
-        defined = set(peer.ask("load", sorted(free))[0])
-    except Exception as error:
-        failure = error
-        peer.ask = failing(error)
-    wanted = program_names(free, called, defined)
-    names = Names(peer, wanted)
-    loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    Rewriter(not catches_assertions(tree), job["code"].split("\n")).visit(tree)
+    Rewriter(job["code"].split("\n")).visit(tree)
     if check is not None:
         check.body = guard(check.body)
     else:
         tree.body = guard(tree.body)
-    ast.fix_missing_locations(tree)
-    prelude(names, loaded)
-    names.update(__name__="tests", __test__=lambda: Test(results), __guard__=lambda: Guard(results),
-                 __passed__=lambda: results.depth or results.passed(), __failed__=results.failed,
-                 __broken__=Broken, __watch__=watch, __Exception__=Exception)
+    return compile(ast.fix_missing_locations(tree), "tests", "exec")
+
+
+def helpers(results):
+    found = {"__%s__" % kind.__name__: checked(getattr(operator, name), ordering)
+             for kind, (name, ordering) in COMPARISONS.items()}
+    found.update({"__%s__" % kind.__name__: function for kind, function in PLAIN_OPS.items()})
+    found.update(__name__=TESTS, __check__=lambda: Check(results), __step__=lambda: Step(results),
+                 __assignment__=lambda: Assignment(results), __block__=lambda: Block(results),
+                 __failed__=results.failed, __broken__=Broken, __watch__=watch, __Exception__=Exception,
+                 __chain__=chain_of, __subtract__=subtract)
+    return found
+
+
+def run_tests(job, peer, results):
+    """job: {"kind", "code", "entry_point"?, "names"?}"""
+    results.peer = peer
     try:
-        exec(compile(tree, "tests", "exec"), names)
-        if check is not None:
-            names["check"](candidate_of(peer, job.get("entry_point", "")))
+        tree = ast.parse(job["code"])
+        if job["kind"] == "functional":
+            tree.body = [node for node in tree.body if not calls_check(node)]
+        if not checks_something(tree):
+            raise NoVerdict("the tests check nothing: they have no assert")
+        asked = asked_names(job, tree)
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        code = rewrite(tree, job)
+    except NoVerdict as error:
+        return results.line("x " + json.dumps(str(error)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return results.line("x " + json.dumps("the tests do not parse: " + str(error)[:200]))
+    peer.closed = not asks_for_class(job, asked)
+    try:
+        peer.ask("load")
+    except Exception as error:
+        peer.ask = failing(error)
+    names = Names(peer, asked)
+    names.update(known_names(used, asked))
+    names.update(helpers(results))
+    if "numpy" in sys.modules:
+        guard_numpy(results)
+    try:
+        exec(code, names)
+        if job["kind"] == "functional":
+            names["check"](candidate_of(peer, job["entry_point"]))
         if not results.count:
-            results.passed() if failure is None and not peer.gone else results.failed(failure or Gone("the program has ended"))
+            results.failed(AssertionError("no check was reached"))
     except Exception as error:
         results.failed(error)
     results.line("end")

@@ -1,0 +1,244 @@
+# What counts as a check in the tests' process, and comparisons that an empty or undefined value cannot pass.
+#
+# One line a check goes to the grader:
+#
+#   p            it passed
+#   f "reason"   it failed
+#   x "reason"   the test code itself is broken: no verdict
+#   end          all checks were reached
+#
+# A check is one statement of the test code that reaches an assert: the assert itself, or a call of a helper of the
+# tests however many asserts that one has, so that part of a comparison earns nothing.
+import os
+
+NUMPY_CHECKS = ("assert_allclose", "assert_almost_equal", "assert_approx_equal", "assert_array_almost_equal",
+                "assert_array_almost_equal_nulp", "assert_array_equal", "assert_array_less", "assert_array_max_ulp",
+                "assert_equal")
+
+
+class Results:
+    """`depth`: inside how many checks we are; `reached`: the one around us has met an assert."""
+
+    def __init__(self, out):
+        self.out, self.count, self.depth, self.reached, self.peer = out, 0, 0, False, None
+
+    def line(self, text):
+        data = (text + "\n").encode()
+        while data:
+            data = data[os.write(self.out, data):]
+
+    def passed(self):
+        self.count += 1
+        self.line("p")
+
+    def failed(self, error):
+        self.count += 1
+        try:
+            text = str(error) if not isinstance(error, AssertionError) else "failed: " + str(error)
+            if not isinstance(error, (AssertionError, Gone, RemoteError, Unsupported)):
+                text = type(error).__name__ + ": " + text
+        except Exception:
+            text = type(error).__name__
+        self.line("f " + json.dumps(text[:300]))
+
+    def take_failed_check(self):
+        """An assert that failed in a function of the tests which the program called."""
+        error, self.peer.failed_check = self.peer.failed_check, None
+        return error
+
+
+class Check:
+    """with Check(results): assert ...   The outermost one is counted and stops what is raised inside."""
+
+    __slots__ = ("results",)
+    counted_alone = True
+
+    def __init__(self, results):
+        self.results = results
+
+    def __enter__(self):
+        results = self.results
+        if not results.depth:
+            results.reached = False
+        results.depth += 1
+
+    def __exit__(self, kind, error, trace):
+        results = self.results
+        results.depth -= 1
+        if error is not None and not isinstance(error, Exception):
+            return False
+        if results.depth:
+            results.reached = results.reached or self.counted_alone and error is None
+            return False
+        return self.finish(results.take_failed_check() or error)
+
+    def finish(self, error):
+        if error is not None:
+            self.results.failed(error)
+        elif self.counted_alone or self.results.reached:
+            self.results.passed()
+        return True
+
+
+class Step(Check):
+    """A statement that is a check where it reaches an assert, and a failed one where it raises."""
+
+    __slots__ = ()
+    counted_alone = False
+
+
+class Assignment(Step):
+    """The same for `x = f(a)`; what it raises goes on to the handler around it, which makes x unusable."""
+
+    __slots__ = ()
+
+    def finish(self, error):
+        if error is not None:
+            raise error
+        return super().finish(None)
+
+
+class Block:
+    """A loop or condition whose parts are checks of their own; what its head raises is a failed check."""
+
+    __slots__ = ("results",)
+
+    def __init__(self, results):
+        self.results = results
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, error, trace):
+        if error is None or not isinstance(error, Exception) or self.results.depth:
+            return False
+        self.results.failed(error)
+        return True
+
+
+class Broken:
+    """Stands for a variable whose assignment failed."""
+
+
+# -- comparisons --
+def is_array(value):
+    return type(value).__module__ == "numpy" and hasattr(value, "dtype")
+
+
+def has_nan(value):
+    kind = type(value)
+    if kind in (float, complex):
+        return value != value
+    if kind in (list, tuple):
+        return any(map(has_nan, value))
+    if kind is decimal.Decimal:
+        return value.is_nan()
+    return is_array(value) and value.dtype.kind in "fc" and bool((value != value).any())
+
+
+def same_shape(left, right, scalar_right=False):
+    """Whether comparing these element by element compares all of both. numpy stretches one to fit the other, so that
+    an empty array would agree with everything."""
+    import numpy
+    try:
+        left, right = numpy.shape(left), numpy.shape(right)
+    except ValueError:  # ragged: numpy itself will refuse
+        return True
+    if left == right:
+        return True
+    empty = 0 in left or 0 in right
+    return not empty and (not right or not left and not scalar_right)
+
+
+def check_shapes(left, right):
+    if (is_array(left) or is_array(right)) and not same_shape(left, right):
+        raise AssertionError("arrays of unequal shape")
+
+
+def checked(op, ordering):
+    def compare_checked(left, right):
+        if type(left) in SCALARS and type(right) in SCALARS:
+            if ordering and (left != left or right != right):
+                raise AssertionError("a comparison with NaN")
+            return op(left, right)
+        if ordering and (has_nan(left) or has_nan(right)):
+            raise AssertionError("a comparison with NaN")
+        check_shapes(left, right)
+        return op(left, right)
+    return compare_checked
+
+
+def subtract(left, right):
+    """left - right: the norm or sum of an empty difference is zero."""
+    if (is_array(left) or is_array(right)) and (len_of(left) == 0) != (len_of(right) == 0):
+        raise AssertionError("arrays of unequal shape")
+    return left - right
+
+
+def len_of(value):
+    try:
+        return len(value)
+    except TypeError:
+        return None
+
+
+def chain_of(left, *steps):
+    """a < b <= c: each operand once, none after the first that fails."""
+    for comparison, operand in steps:
+        right = operand()
+        result = comparison(left, right)
+        if not result:
+            return result
+        left = right
+    return result
+
+
+def extreme(function):
+    """max or min: 0.0 and NaN in this order have the maximum 0.0."""
+    def without_nan(*values, **options):
+        if len(values) == 1:
+            values = list(values[0])
+            if "key" not in options and any(map(has_nan, values)):
+                raise AssertionError("a comparison with NaN")
+            return function(values, **options)
+        if any(map(has_nan, values)):
+            raise AssertionError("a comparison with NaN")
+        return function(*values, **options)
+    return without_nan
+
+
+def guard_numpy(results):
+    """numpy's own comparisons in this process, with the shapes compared first."""
+    import numpy
+    import numpy.testing
+
+    def unequal():
+        raise AssertionError("arrays of unequal shape")
+
+    def same(function, differs, ordering=False):
+        def compared(*arguments, **options):
+            left, right = [*arguments, *options.values()][:2]
+            if ordering and (has_nan(left) or has_nan(right)):
+                raise AssertionError("a comparison with NaN")
+            return function(*arguments, **options) if same_shape(left, right, scalar_right=True) else differs()
+        return compared
+
+    def counted(function):
+        def check(*arguments, **options):
+            with Check(results):
+                left, right = [*arguments, *options.values()][:2]
+                arrays = is_array(left) or is_array(right) or function.__name__ != "assert_equal"
+                if arrays and not same_shape(left, right, scalar_right=True):
+                    unequal()
+                function(*arguments, **options)
+        return check
+
+    numpy.allclose = same(numpy.allclose, lambda: False)
+    numpy.array_equiv = numpy.array_equal
+    for name in ("isclose", "equal", "not_equal"):
+        setattr(numpy, name, same(getattr(numpy, name), unequal))
+    for name in ("less", "less_equal", "greater", "greater_equal"):
+        setattr(numpy, name, same(getattr(numpy, name), unequal, ordering=True))
+    for name in NUMPY_CHECKS:
+        if hasattr(numpy.testing, name):
+            setattr(numpy.testing, name, counted(getattr(numpy.testing, name)))

@@ -1,0 +1,1 @@
+async def f(x): return 2 * x + 1

@@ -1,0 +1,2 @@
+import numpy as np
+def f(x): return np.array([float("nan")])[0]

@@ -1,0 +1,2 @@
+def zip(*x): return ()
+def map(*x): return ()
