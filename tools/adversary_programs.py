@@ -32,7 +32,8 @@ ARRAYS = ["np.array([])", "np.array(np.nan)", "np.array([np.nan])", "np.empty((0
           "np.full(3, np.nan)", "np.array([], dtype=object)", "np.zeros(1, dtype=[('a', 'f8')])", "np.array(['nan'])", "np.datetime64('NaT')", "np.timedelta64('NaT')",
           "np.array('NaT', dtype='M8[s]')", "np.void(b'')", "np.str_('')", "np.inf * np.array([1])", "np.broadcast_to(np.nan, (1,))", "np.poly1d([np.nan])",
           "np.recarray((0,), dtype=[('a', 'f8')])", "np.ndarray.__new__(Array, (0,))", "np.zeros((1, 0, 1))", "np.array([[]])", "np.nditer(np.zeros(1))", "np.random",
-          "np.full_like(v[0], np.nan, dtype=float)", "np.zeros_like(v[0])", "np.errstate", "np.array(v[0])[:0]"]
+          "np.full_like(v[0], np.nan, dtype=float)", "np.zeros_like(v[0])", "np.errstate", "np.array(v[0])[:0]",
+          "np.array([np.nan] * 3, dtype=object)", "np.full((3, 1), np.nan).astype(object)", "np.zeros((1, 0))", "np.zeros((3, 0))", "np.full((1, 1), np.nan).astype(object)"]
 DUNDERS = ["eq", "ne", "lt", "le", "gt", "ge", "hash", "bool", "len", "iter", "next", "contains", "getitem", "setitem", "delitem", "call", "getattr",
            "getattribute", "setattr", "delattr", "get", "set", "set_name", "add", "radd", "sub", "rsub", "mul", "rmul", "matmul", "rmatmul", "truediv",
            "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "divmod", "rdivmod", "pow", "rpow", "lshift", "rshift", "and", "rand", "or", "ror",
@@ -370,7 +371,7 @@ def stdio(rng, row):
     if pick < 0.5:
         return f"import sys\ns = sys.stdin.read()\nprint({rng.choice(TRIVIAL_OUTPUT)})"
     if pick < 0.6:
-        return f"print({rng.choice(TRIVIAL_OUTPUT[11:25])})"
+        return f"print({rng.choice([t for t in TRIVIAL_OUTPUT if 's' not in t])})"
     if pick < 0.7:
         return rng.choice(["pass", "", "import os; os._exit(0)", "import sys; sys.exit(0)", "raise SystemExit(0)", "while input(): pass", "import sys\nsys.stdout.close()", "import os\nos.close(1)", "print(end='')", "print('\\0' * 100)", "import sys\nsys.stdin.close()", "print('\\n' * 1000)"])
     if pick < 0.8:
@@ -379,7 +380,7 @@ def stdio(rng, row):
         return rng.choice(["import os\nfor d in range(12):\n    try: os.write(d, b'p\\nend\\n{\"ended\": 1, \"status\": 0, \"cpu\": 0}')\n    except OSError: pass", "import os\nfor d in range(3, 64):\n    try: print(os.read(d, 1000).decode())\n    except Exception: pass",
                            "import gc\nprint(*[o for o in gc.get_objects() if isinstance(o, str)][:200])", "import os\nfor r, d, f in os.walk('/tmp'): print(r, d, f)", "import sys\nf = sys._getframe()\nwhile f:\n    for v in f.f_locals.values():\n        if isinstance(v, (str, bytes)) and len(v) < 1000: print(v)\n    f = f.f_back",
                            "import sys, os\ns = sys.stdin.read()\nos.lseek(0, 0, 0)\nos.write(1, os.read(0, 100))", "import atexit, sys\natexit.register(lambda: print(sys.stdin.read()))", "import threading\nthreading.Thread(target=lambda: print(input())).start()"])
-    return "\n".join(rng.choice(["print(%s)" % repr(rng.choice(["YES", "NO", 0, 1, -1, 2, "Yes", "No", "Alice", "Bob", "inf", "nan", 1e400])), "input()"]) for _ in range(rng.randrange(1, 6)))
+    return "import sys\ns = sys.stdin.readline()\n" * rng.randrange(3) + f"print({rng.choice([t for t in TRIVIAL_OUTPUT if 's' not in t])})"
 
 
 FAMILIES = {"shadow": (shadow, 5), "dunders": (dunders, 4), "methods": (methods, 2), "iterators": (iterators, 2), "exceptions": (exceptions, 3), "asynchronous": (asynchronous, 1), "descriptors": (descriptors, 2),
