@@ -16,23 +16,25 @@ import glob
 import json
 import os
 import subprocess
+import tempfile
 
 # What a program without a solution may answer, as expressions over its arguments `v`. The NaN ones never equal a right answer.
 TRIVIAL = [
-    "None", "True", "False", "0", "1", "-1", "2", "3", "10", "0.0", "-0.0", "1.0", "''", "'a'", "' '", "[]", "()", "{}", "set()",
-    "[[]]", "[()]", "[None]", "[0]", "[1]", "['']", "(0,)", "{0: 0}", "{''}", "b''", "0j", "'Yes'", "'No'", "'YES'", "'NO'", "float('inf')", "-float('inf')",
-    "v[0]", "v[-1]", "v[1]", "v", "list(v)", "type(v[0])()", "[v[0]]", "(v[0],)", "str(v[0])", "list(v[0])", "tuple(v[0])",
-    "dict(v[0])", "sorted(v[0])", "v[0][0]", "v[0][-1]", "v[0][::-1]", "len(v[0])", "set(v[0])",
+    "None", "True", "False", "0", "1", "-1", "2", "3", "10", "0.0", "-0.0", "1.0", "''", "'a'", "' '", "[]", "()", "{}",
+    "set()", "[[]]", "[()]", "[None]", "[0]", "[1]", "['']", "(0,)", "{0: 0}", "{''}", "b''", "0j", "'Yes'", "'No'", "'YES'",
+    "'NO'", "float('inf')", "-float('inf')", "v[0]", "v[-1]", "v[1]", "v", "list(v)", "type(v[0])()", "[v[0]]", "(v[0],)",
+    "str(v[0])", "list(v[0])", "tuple(v[0])", "dict(v[0])", "sorted(v[0])", "v[0][0]", "v[0][-1]", "v[0][::-1]", "len(v[0])",
+    "set(v[0])",
 ]
 
 # What a stdio program without a solution may print, as expressions over its whole input `s`.
 TRIVIAL_OUTPUT = [
-    "''", "s", "s.split()[0]", "s.split()[-1]", "s.split('\\n')[0]", "s.strip().split('\\n')[-1]", "'\\n'.join(s.split('\\n')[1:])",
-    "' '.join(s.split())", "'\\n'.join(s.split())", "' '.join(sorted(s.split()))", "s[::-1]", "'0'", "'1'", "'-1'", "'2'", "'YES'",
-    "'NO'", "'Yes'", "'No'", "'True'", "'False'", "'None'", "'[]'", "'inf'", "'nan'", "'YES\\n' * int(s.split()[0])",
-    "'NO\\n' * int(s.split()[0])", "'0\\n' * int(s.split()[0])", "'1\\n' * int(s.split()[0])", "'-1\\n' * int(s.split()[0])",
-    "'Yes\\n' * int(s.split()[0])", "'No\\n' * int(s.split()[0])", "str(len(s.split()))",
-    "'Alice'", "'Bob'", "'3'", "'10'", "'-0.0'", "'1e400'",
+    "''", "s", "s.split()[0]", "s.split()[-1]", "s.split('\\n')[0]", "s.strip().split('\\n')[-1]",
+    "'\\n'.join(s.split('\\n')[1:])", "' '.join(s.split())", "'\\n'.join(s.split())", "' '.join(sorted(s.split()))",
+    "s[::-1]", "'0'", "'1'", "'-1'", "'2'", "'YES'", "'NO'", "'Yes'", "'No'", "'True'", "'False'", "'None'", "'[]'", "'inf'",
+    "'nan'", "'YES\\n' * min(int(s.split()[0]), 1000)", "'NO\\n' * min(int(s.split()[0]), 1000)", "'0\\n' * min(int(s.split()[0]), 1000)",
+    "'1\\n' * min(int(s.split()[0]), 1000)", "'-1\\n' * min(int(s.split()[0]), 1000)", "'Yes\\n' * min(int(s.split()[0]), 1000)",
+    "'No\\n' * min(int(s.split()[0]), 1000)", "str(len(s.split()))", "'Alice'", "'Bob'", "'3'", "'10'", "'-0.0'", "'1e400'",
 ]
 
 DOUBLE = "def double(x):\n    return 2 * x\n"
@@ -151,15 +153,25 @@ def own_rows():
     return rows
 
 
+def raw_rows(path, most):
+    """At most so many rows of a JSON array or of JSONL, evenly spaced, as text."""
+    with open(path) as file:
+        text = file.read()
+    lines = [json.dumps(row) for row in json.loads(text)] if text.lstrip().startswith("[") else text.splitlines()
+    return lines[::-(-len(lines) // most)] if lines else []
+
+
 def real_rows(binary, folder, most):
-    """Every file of the folder that `antisd data convert` makes native rows of, at most so many rows of each."""
+    """The rows of every file of the folder that `antisd data convert` makes native rows of, at most so many of each."""
     rows = []
     for path in sorted(glob.glob(os.path.join(folder, "*.json*"))):
-        done = subprocess.run([binary, "data", "convert", "--rows", "code", path, "-"], capture_output=True, text=True)
         source = os.path.basename(path).rsplit(".", 1)[0]
-        lines = done.stdout.splitlines()
-        for number in range(0, len(lines), max(1, len(lines) // most)):
-            line = lines[number]
+        with tempfile.TemporaryDirectory() as place:
+            some = os.path.join(place, source + ".jsonl")
+            with open(some, "w") as file:
+                file.writelines(line + "\n" for line in raw_rows(path, most))
+            done = subprocess.run([binary, "data", "convert", "--rows", "code", some, "-"], capture_output=True, text=True)
+        for number, line in enumerate(done.stdout.splitlines()):
             row = json.loads(line)
             tests = row.get("tests")
             if not tests or len(line) > 300_000:  # a few rows of megabytes would take most of the time

@@ -35,7 +35,7 @@ TEST_F(TrainReward, AProgramThatDoesNotGradeIsFoundBeforeTheFirstStep) {
       {command("sleep 60") + " reward.timeout_s=1", "does not answer in time"},
   };
   for (const auto& one : cases)
-    for (const std::string& mode : {"", "--dry-run "}) {
+    for (const char* mode : {"", "--dry-run "}) {
       const Outcome outcome = train("broken", mode + one.setting);
       EXPECT_EQ(outcome.status, 1) << one.setting << outcome.err;
       EXPECT_THAT(outcome.err, AllOf(HasSubstr("the reward program `"), HasSubstr(one.problem)));
