@@ -298,9 +298,6 @@ import warnings
 warnings.simplefilter('error')
 ----
 from builtins import *
-from math import *
-----
-from {m} import *
 ''')
 
 FRAMES = r'''
@@ -501,8 +498,6 @@ import nonexistent
 async def main(): pass
 ----
 type('Solution', (), {})
-----
-from math import *
 ----
 from __future__ import annotations
 ----

@@ -144,9 +144,6 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   // Before the weights are loaded: what starts reward programs is a copy of this process.
   if (!config.reward.command.empty()) start_supervision();
   const std::unique_ptr<Grader> grader = make_grader(config.reward);
-  grader->probe(grade_request(problems[0], ""));
-  for (const std::string& text : grader->take_warnings())
-    warn(text);
   const std::unique_ptr<Communicator> processes = alone();
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
 
@@ -177,6 +174,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
     recorder.finish("finished", state.step);
     return 0;
   }
+  if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
+  for (const std::string& text : grader->take_warnings())
+    warn(text);
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));
