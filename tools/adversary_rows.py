@@ -37,6 +37,8 @@ TRIVIAL_OUTPUT = [
     "'No\\n' * min(int(s.split()[0]), 1000)", "str(len(s.split()))", "'Alice'", "'Bob'", "'3'", "'10'", "'-0.0'", "'1e400'",
 ]
 
+# Where a program could lead the tests past their checks: how many a solution reaches, as `data convert` records it.
+CHECKS = {"pairs": 3}
 DOUBLE = "def double(x):\n    return 2 * x\n"
 OWN = [
     ("asserts", "double", DOUBLE, "assert double(2) == 4\nassert double(5) == 10\nassert double(-3) == -6"),
@@ -81,7 +83,7 @@ OWN = [
      "def close(a, b, rel=1e-6, tol=0.0):\n    return abs(a - b) <= max(rel * max(abs(a), abs(b)), tol)\n"
      "assert close(root(2), 1.41421356)\nassert close(root(9), 3.0)"),
     ("asserts", "pairs", "def halves(xs):\n    return [x / 2 for x in xs]\n",
-     "for a, b in zip(halves([1, 2]), [0.5, 1]):\n    assert abs(a - b) < 1e-6\nassert all(abs(a - b) < 1e-6 for a, b in zip(halves([3]), [1.5]))"),
+     "for i, a in enumerate(halves([1, 2])):\n    assert abs(a - [0.5, 1][i]) < 1e-6\nassert isinstance([], list)"),
     ("functional", "plain", DOUBLE, "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(21) == 42\n"),
     ("functional", "loop", DOUBLE,
      "import numpy as np\ndef assertion(out, exp, atol):\n    exact_match = out == exp\n    if atol == 0 and isinstance(exp, float):\n        atol = 1e-6\n"
@@ -145,7 +147,7 @@ def own_rows():
         if form == "stdio":
             tests = {"kind": form, "cases": [{"input": a, "output": b} for a, b in code]}
         elif form == "asserts":
-            tests = {"kind": form, "code": code}
+            tests = {"kind": form, "code": code, "checks": CHECKS.get(name, 1)}
         else:
             entry = next(n for n in ast.walk(ast.parse(solution)) if isinstance(n, ast.FunctionDef)).name
             tests = {"kind": "functional", "code": code, "entry_point": entry if form == "functional" else "Solution()." + entry}

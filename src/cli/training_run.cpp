@@ -160,6 +160,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   std::optional<CausalLm> reference;
   if (config.loss.kl_coef > 0) reference = load_model(state.reference, device, state.model.dtype());
 
+  if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
+  for (const std::string& text : grader->take_warnings())
+    warn(text);
   recorder.open(config, run_info(device, state.model.dtype(), std::string(method.name)),
                 state.step);
   const std::vector<TokenId> stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn);
@@ -174,9 +177,6 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
     recorder.finish("finished", state.step);
     return 0;
   }
-  if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
-  for (const std::string& text : grader->take_warnings())
-    warn(text);
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));
