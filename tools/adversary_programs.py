@@ -6,78 +6,10 @@ Every family is a function from a random source and a row to a program's text; t
 computes an answer: where a function is defined it returns a constant, an argument, or an object that lies. All are
 harmless outside of a sandbox too: they loop and allocate within bounds and signal nobody but themselves.
 """
-import builtins
-
 from adversary_rows import TRIVIAL, TRIVIAL_OUTPUT, called_names
-
-FAMILIAR = ["Counter", "OrderedDict", "defaultdict", "deque", "namedtuple", "Fraction", "Decimal", "ceil", "floor", "gcd", "isclose",
-            "sqrt", "reduce", "chain", "combinations", "permutations", "product", "Any", "List", "Optional", "np", "numpy", "math",
-            "collections", "itertools", "copy", "json", "re", "check", "candidate", "assertion", "is_floats", "inputs", "results",
-            "TreeNode", "ListNode", "list_node", "tree_node", "is_same_tree", "is_same_list", "inf", "nan", "pi", "math_isclose",
-            "__name__", "__builtins__", "__test__", "__passed__", "__failed__", "__guard__", "__watch__", "__Exception__", "__broken__"]
-BUILTINS = sorted(name for name in dir(builtins) if name not in ("None", "True", "False", "__debug__"))
-BODIES = ["return ()", "return []", "return None", "return True", "return False", "return a[0] if a else None", "return 0", "return ''",
-          "yield from ()", "yield", "raise StopIteration", "raise AssertionError", "return a", "return a[-1] if a else ()", "return {}",
-          "return set()", "return iter(())", "return float('nan')", "return lambda *a, **k: True", "return range(0)", "return b''",
-          "raise SystemExit", "raise KeyboardInterrupt", "raise NameError", "return NotImplemented", "return [()]", "return Exception"]
-NUMBERS = ["float('nan')", "float('inf')", "-float('inf')", "-0.0", "10 ** 400", "-10 ** 400", "2 ** 63", "5e-324", "1e308 * 10",
-           "complex('nan')", "complex(float('nan'), 0)", "__import__('decimal').Decimal('NaN')", "__import__('decimal').Decimal('sNaN')",
-           "__import__('decimal').Decimal('Infinity')", "__import__('fractions').Fraction(0)", "True", "b'\\xff'", "bytearray()", "range(0)",
-           "{}.keys()", "{}.values()", "{}.items()", "...", "NotImplemented", "memoryview(b'')", "slice(None)", "frozenset()",
-           "__import__('collections').deque()", "__import__('collections').Counter()", "__import__('collections').defaultdict(lambda: True)",
-           "__import__('collections').defaultdict(bool)", "__import__('datetime').timedelta(0)", "__import__('datetime').date.max"]
-ARRAYS = ["np.array([])", "np.array(np.nan)", "np.array([np.nan])", "np.empty((0, 3))", "np.zeros((0,))", "np.array(None)", "np.array([None], dtype=object)",
-          "np.array([Liar()], dtype=object)", "np.array(Liar(), dtype=object)", "np.ma.masked", "np.ma.array([1], mask=[True])", "np.ma.masked_all(3)",
-          "np.ma.array(v[0], mask=True)", "np.float64('nan')", "np.float32('inf')", "np.bool_(True)", "np.int64(0)", "np.matrix([[0]])", "np.zeros(())",
-          "np.full(3, np.nan)", "np.array([], dtype=object)", "np.zeros(1, dtype=[('a', 'f8')])", "np.array(['nan'])", "np.datetime64('NaT')", "np.timedelta64('NaT')",
-          "np.array('NaT', dtype='M8[s]')", "np.void(b'')", "np.str_('')", "np.inf * np.array([1])", "np.broadcast_to(np.nan, (1,))", "np.poly1d([np.nan])",
-          "np.recarray((0,), dtype=[('a', 'f8')])", "np.ndarray.__new__(Array, (0,))", "np.zeros((1, 0, 1))", "np.array([[]])", "np.nditer(np.zeros(1))", "np.random",
-          "np.full_like(v[0], np.nan, dtype=float)", "np.zeros_like(v[0])", "np.errstate", "np.array(v[0])[:0]"]
-DUNDERS = ["eq", "ne", "lt", "le", "gt", "ge", "hash", "bool", "len", "iter", "next", "contains", "getitem", "setitem", "delitem", "call", "getattr",
-           "getattribute", "setattr", "delattr", "get", "set", "set_name", "add", "radd", "sub", "rsub", "mul", "rmul", "matmul", "rmatmul", "truediv",
-           "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "divmod", "rdivmod", "pow", "rpow", "lshift", "rshift", "and", "rand", "or", "ror",
-           "xor", "rxor", "neg", "pos", "abs", "invert", "int", "float", "complex", "index", "round", "trunc", "floor", "ceil", "str", "repr", "format",
-           "bytes", "enter", "exit", "aenter", "aexit", "aiter", "anext", "await", "instancecheck", "subclasscheck", "class_getitem", "reduce", "reduce_ex", "getstate",
-           "setstate", "copy", "deepcopy", "sizeof", "dir", "del", "length_hint", "reversed", "missing", "array", "array_ufunc", "array_function", "array_interface",
-           "array_struct", "array_priority", "array_wrap", "array_finalize", "fspath", "buffer", "iadd", "isub", "imul", "init_subclass", "mro_entries", "prepare", "new", "class"]
-RETURNS = ["True", "False", "self", "None", "NotImplemented", "0", "1", "''", "[]", "()", "float('nan')", "o[0] if o else self", "type(o[0])() if o else 0",
-           "iter(())", "iter([self])", "Liar()", "lambda *a, **k: True", "next(iter(()))", "1 / 0", "type(self)", "o", "str(o)", "10 ** 30", "{}", "self.__dict__"]
-BASES = {"object": "", "int": "0", "float": "0.0", "str": "'x'", "list": "[1]", "dict": "{1: 1}", "tuple": "(1,)", "set": "{1}", "frozenset": "{1}", "bytes": "b'x'",
-         "complex": "0j", "Exception": "1", "type(lambda: 0).__class__": "'X', (), {}", "__import__('collections').Counter": "", "__import__('collections').OrderedDict": "",
-         "__import__('collections').defaultdict": "bool", "__import__('collections').deque": "", "__import__('collections').UserList": "", "__import__('collections').UserString": "'x'",
-         "__import__('collections').UserDict": "", "__import__('fractions').Fraction": "1", "__import__('decimal').Decimal": "1", "__import__('datetime').timedelta": "1",
-         "__import__('types').SimpleNamespace": "", "__import__('unittest').mock.MagicMock": "", "__import__('enum').IntEnum": "'X', 'a'", "range": "1"}
-NO_BASE = {"range"}
-METHODS = ["equals", "issubset", "issuperset", "isdisjoint", "startswith", "endswith", "all", "any", "tolist", "sum", "max", "min", "item", "count", "index",
-           "items", "keys", "values", "get", "copy", "lower", "upper", "strip", "split", "join", "sort", "val", "left", "right", "next", "shape", "dtype", "real", "imag",
-           "size", "ndim", "is_integer", "union", "intersection", "difference", "almost_equal", "assertEqual", "total_seconds", "isdigit"]
-ERRORS = ["StopIteration()", "StopIteration(True)", "GeneratorExit()", "AssertionError()", "SystemExit(0)", "SystemExit()", "KeyboardInterrupt()", "BaseException()", "StopAsyncIteration()",
-          "type('X', (BaseException,), {})()", "type('Gone', (Exception,), {})()", "type('X', (StopIteration,), {})()", "type('X', (AssertionError,), {})()", "ExceptionGroup('x', [AssertionError()])",
-          "BaseExceptionGroup('x', [SystemExit()])", "RecursionError()", "MemoryError()", "NotImplementedError()", "AttributeError('x')", "NameError('x')", "KeyError('x')", "IndexError()", "TypeError()", "ValueError()",
-          "ImportError()", "Warning()", "UnicodeDecodeError('x', b'', 0, 0, 'x')", "SyntaxError('x', ('f', 1, 1, 'x'))", "OSError(9, 'x')", "Exception(Liar())", "Exception(*[Liar()] * 50)", "Exception('x' * 100000)",
-          "AssertionError(Liar())", "StopIteration(Liar())", "type('Exception', (Exception,), {'__str__': lambda s: 1 / 0})()", "type('X', (Exception,), {'__init__': lambda s, *a: None, 'args': property(lambda s: 1 / 0)})()",
-          "type('Remote', (Exception,), {'__mro__': ()})()", "type('int', (Exception,), {})()", "type('Exception', (StopIteration, AssertionError), {})() if False else LookupError()", "ZeroDivisionError()", "EOFError()", "BrokenPipeError()"]
-LIAR = '''
-class Liar:
-    def __eq__(self, o): return True
-    def __ne__(self, o): return False
-    def __lt__(self, o): return True
-    __le__ = __gt__ = __ge__ = __lt__
-    def __hash__(self): return 0
-    def __bool__(self): return True
-    def __contains__(self, o): return True
-    def __len__(self): return 1
-    def __iter__(self): return iter(())
-    def __sub__(self, o): return 0
-    __rsub__ = __add__ = __radd__ = __mul__ = __rmul__ = __abs__ = lambda self, *o: 0
-    def __float__(self): return 0.0
-    def __int__(self): return 0
-    __index__ = __int__
-    def __getattr__(self, n):
-        if n.startswith('__'): raise AttributeError(n)
-        return lambda *a, **k: True
-'''
-ARRAY = "import numpy as np\nclass Array(np.ndarray):\n    def __eq__(self, o): return True\n    def __array_function__(self, *a, **k): return True\n    def __array_ufunc__(self, *a, **k): return True\n"
+from adversary_words import (ARRAY, ARRAYS, ASYNC, BASES, BODIES, BUILTINS, CHANGES, DEFINITIONS, DUNDERS, ENDS,
+    ERRORS, FAMILIAR, FRAMES, FRAMES_CALL, GENERATORS, HARNESS, ITERATORS, LIAR, META, METHODS, NOTHING, NO_BASE,
+    NUMBERS, PATCHES, PRINTS, RETURNS, SILENT, SNOOPS)
 
 
 def indent(text, by=4):
@@ -156,12 +88,6 @@ def methods(rng, row):
     return LIAR + f"class X{base}:\n{text}" + define_all(row, f"return X({rng.choice(['', '', 'v[0]'])})")
 
 
-ITERATORS = ["iter(())", "iter([])", "(x for x in ())", "map(lambda x: x, ())", "zip()", "filter(None, [0])", "enumerate([])", "reversed([])", "iter(lambda: 0, 0)",
-             "__import__('itertools').repeat(v[0] if v else 0, 3)", "__import__('itertools').chain()", "__import__('itertools').repeat(True, 100)", "iter(Liar())", "(1 / 0 for _ in [1])",
-             "(Liar() for _ in range(3))", "(i for i in v)", "iter(v)", "({} for _ in range(2))", "[iter(())]", "[(x for x in v)]", "{0: iter(())}"]
-GENERATORS = ["yield from ()", "yield", "yield v", "yield from v", "yield Liar()", "return\nyield", "x = yield\nyield x", "try:\n    yield 1\nfinally:\n    raise StopIteration", "yield True", "raise StopIteration\nyield"]
-
-
 def iterators(rng, row):
     if rng.random() < 0.5:
         return LIAR + define_all(row, rng.choice(GENERATORS))
@@ -191,9 +117,6 @@ def exceptions(rng, row):
     return LIAR + define_all(row, f"raise {error}")
 
 
-ASYNC = ["return True", "yield 1", "return v[0]", "raise StopIteration", "raise AssertionError", "await X()", "return Liar()", "return None"]
-
-
 def asynchronous(rng, row):
     own = "class X:\n    def __await__(self): return iter(())\n    def __aiter__(self): return self\n    async def __anext__(self): raise StopAsyncIteration\n"
     if rng.random() < 0.6:
@@ -201,11 +124,6 @@ def asynchronous(rng, row):
     return LIAR + own + define_all(row, "async def g():\n    " + rng.choice(ASYNC) + "\n" + rng.choice(
         ["return g()", "return X()", "import asyncio\nreturn asyncio.run(g())", "return [g()]", "c = g()\nc.close()\nreturn c",
          "import asyncio\nloop = asyncio.new_event_loop()\nreturn loop.create_future()"]))
-
-
-META = ["def __call__(c, *a, **k): return {r}", "def __instancecheck__(c, o): return True", "def __subclasscheck__(c, o): return True", "def __eq__(c, o): return True\n    __hash__ = type.__hash__",
-        "def __getattr__(c, n): return {r}", "def __len__(c): return 1", "def __iter__(c): return iter(())", "def __contains__(c, o): return True", "def __bool__(c): return False", "def mro(c): return [c, object]",
-        "def __sub__(c, o): return 0\n    __rsub__ = __abs__ = __sub__", "def __getitem__(c, i): return c", "def __lt__(c, o): return True\n    __gt__ = __le__ = __ge__ = __lt__"]
 
 
 def descriptors(rng, row):
@@ -216,20 +134,8 @@ def descriptors(rng, row):
     if "." in entry:
         owner, method = entry.split("().")
         return LIAR + meta + fetch + f"class {owner}(metaclass=Meta):\n    {method} = {rng.choice(['Fetch()', 'property(lambda s: lambda *a, **k: Liar())', 'classmethod(lambda c, *a, **k: c)', 'staticmethod(print)', 'Liar()', 'type'])}\n"
-    how = rng.choice(["class {e}(metaclass=Meta): pass", "{e} = Fetch()", "{e} = Meta('{e}', (), {{}})", "import functools\n{e} = functools.partial(lambda *a, **k: Liar())", "{e} = Liar()", "{e} = type", "{e} = print",
-                      "class {e}(metaclass=Meta):\n    x = Fetch()\n    def __new__(c, *a, **k): return c", "{e} = {t}", "{e} = exec", "{e} = eval", "{e} = vars", "{e} = isinstance", "{e} = __import__", "{e} = globals", "{e} = iter", "{e} = object", "{e} = super",
-                      "class {e}(int): __eq__ = lambda s, o: True", "class {e}(list): __eq__ = lambda s, o: True", "{e} = property(lambda s: True)", "{e} = staticmethod(lambda *a: True)"])
+    how = rng.choice(DEFINITIONS)
     return LIAR + meta + fetch + "\n".join(how.format(e=e, t=trivial(rng).replace("v", "'v'") if how == "{e} = {t}" else "") for e in row["entries"]) + "\n"
-
-
-PATCHES = ["import numpy as np\nnp.allclose = np.isclose = np.array_equal = np.all = lambda *a, **k: True", "import math\nmath.isclose = lambda *a, **k: True\nmath.fabs = lambda x: 0", "import builtins\nbuiltins.{b} = lambda *a, **k: {r}",
-           "import sys\nsys.modules['{m}'] = Liar()", "import sys\nsys.modules.clear()", "import sys, types\nm = types.ModuleType('{m}')\nm.__getattr__ = lambda n: lambda *a, **k: True\nsys.modules['{m}'] = m",
-           "import sys\nclass F:\n    def find_spec(self, *a): raise AssertionError\nsys.meta_path.insert(0, F())", "import builtins\nbuiltins.__import__ = lambda *a, **k: Liar()", "import unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None",
-           "import numpy.testing as t\nfor n in dir(t):\n    if n.startswith('assert'): setattr(t, n, lambda *a, **k: None)", "import sys\nsys.settrace(lambda *a: None)", "import sys\nsys.setrecursionlimit(10 ** 6)", "import operator\noperator.eq = lambda *a: True",
-           "import json\njson.dumps = lambda *a, **k: '[\"=\", true]'", "import json\njson.loads = lambda *a, **k: ['?', 'load', []]", "import struct\nstruct.pack = lambda *a: b'\\0' * 8", "import builtins\nbuiltins.AssertionError = type('A', (Exception,), {{}})",
-           "def __getattr__(name): return lambda *a, **k: True", "def __dir__(): return ['{b}']", "__builtins__ = Liar()", "__builtins__ = {{}}", "__name__ = '__main__'\n__file__ = None\n__all__ = ['{b}']", "import sys\nsys.modules[__name__] = Liar()",
-           "import sys\nsys.modules['program'] = sys.modules['__main__'] = Liar()", "globals().update({{n: lambda *a, **k: True for n in dir(__import__('builtins'))}})", "globals().update((n, lambda *a, **k: {r}) for n in ('enumerate', 'zip', 'range', 'len', 'all', 'set', 'sorted', 'abs'))",
-           "import os\nos.write = lambda *a: 0", "import socket\nsocket.socket.sendall = lambda *a: None", "import copy\ncopy.deepcopy = lambda *a: a[0]", "import gc\ngc.disable()", "import warnings\nwarnings.simplefilter('error')", "from builtins import *\nfrom math import *", "from {m} import *"]
 
 
 def imports(rng, row):
@@ -239,56 +145,6 @@ def imports(rng, row):
     if rng.random() < 0.8:
         text += define_all(row, f"return {trivial(rng)}" if rng.random() < 0.7 else "return Liar()")
     return text
-
-
-FRAMES = r'''
-def reach(x, seen, depth):
-    """Looks through what the tests handed out for a frame or a way to run code."""
-    if depth == 0 or len(seen) > 300: return
-    for name in ('gi_frame', 'cr_frame', 'ag_frame', 'f_back', 'f_globals', 'f_builtins', 'f_locals', 'tb_frame', 'func_globals', 'gi_code', 'gi_yieldfrom', 'gi_running', 'mro', 'throw', 'send', 'close', 'func', 'args', 'keywords', 'default_factory', 'obj', 'results', 'peer', 'names', 'count', 'passed'):
-        try: y = getattr(x, name)
-        except BaseException: continue
-        seen.append(name)
-        try:
-            if name in ('f_builtins', 'f_globals'):
-                for key in ('exec', 'eval', '__builtins__', '__passed__', '__test__', 'results', '__failed__'):
-                    try: z = y[key]
-                    except BaseException: continue
-                    for code in (PAYLOAD,):
-                        try: z(code)
-                        except BaseException: pass
-            if name in ('f_globals',):
-                for key in ('exp', 'expected', 'results', '__failed__'):
-                    try: y[key] = y['__passed__']
-                    except BaseException: pass
-        except BaseException: pass
-        reach(y, seen, depth - 1)
-PAYLOAD = "import gc\nfor o in gc.get_objects():\n    if type(o).__name__ == 'Results': type(o).failed = lambda s, e: s.passed()"
-def attack(v):
-    for x in v:
-        try: reach(x, [], 4)
-        except BaseException: pass
-        try:
-            for y in x:
-                reach(y, [], 2)
-                break
-        except BaseException: pass
-'''
-HARNESS = [
-    "import gc\nfor o in gc.get_objects():\n    if type(o).__name__ in ('Program', 'Peer', 'Zygote', 'Results'):\n        for n in ('encode', 'load', 'entry', 'export', 'encode_exception', 'decode', 'failed', 'line'):\n            try: setattr(o, n, lambda *a, **k: {r})\n            except Exception: pass",
-    "import sys\nf = sys._getframe()\nwhile f:\n    for n in ('OPS', 'TRUSTED_OPS', 'DIRECT', 'ENCODERS', 'DECODERS', 'Remote', 'serve_load', 'serve_name', 'serve_call', 'exception_base', 'json', 'struct', 'run_tests'):\n        if n in f.f_globals and {c}:\n            try: f.f_globals[n] = Liar() if n != 'OPS' else {{**f.f_globals[n], 'name': lambda *a: ['found', True], 'call': lambda *a: [{r}]}}\n            except Exception: pass\n    f = f.f_back",
-    "import sys\nf = sys._getframe()\nwhile f:\n    if 'OPS' in f.f_globals:\n        f.f_globals['OPS'].update(load=lambda p, names: [names], name=lambda p, n: ['found', ['R', 0, 'function', 'function']], call=lambda *a: [{r}], entry=lambda *a: [['R', 0, 'function', 'function']])\n    f = f.f_back",
-    "import sys\nf = sys._getframe()\nwhile f:\n    if 'serve_load' in f.f_globals:\n        g = f.f_globals\n        def load(p, names):\n            p.load()\n            return [names + ['set', 'sorted', 'abs', 'round', 'isclose', 'enumerate', 'zip', 'len', 'all']]\n        g['OPS']['load'] = load\n    f = f.f_back",
-    "import os, struct, json\nm = json.dumps(['=', {j}]).encode()\nfor d in range(3, 12):\n    try: os.write(d, (struct.pack('<Q', len(m)) + m) * {n})\n    except OSError: pass",
-    "import os, struct, json\nfor op in (['?', 'get', ['P', 0], '{a}'], ['?', 'call', ['P', 0], [], []], ['?', 'next', ['P', 0]], ['?', 'item', ['P', 0], '__class__'], ['?', 'set', ['P', 0], 'passed', True], ['?', 'exec', 'x'], ['!', ['StopIteration'], [], None], ['!', ['AssertionError'], [], None], ['x'], []):\n    m = json.dumps(op).encode()\n    for d in range(3, 9):\n        try: os.write(d, struct.pack('<Q', len(m)) + m)\n        except OSError: pass",
-    "import os\nfor d in range(0, 12):\n    try: os.write(d, b'p\\n' * 50 + b'end\\n')\n    except OSError: pass",
-    "import os\nfor d in range(3, 12):\n    try: os.{closer}(d{extra})\n    except OSError: pass",
-    "import gc, types\nfor o in gc.get_objects():\n    if isinstance(o, dict) and '__test__' in o: o.update(__failed__=lambda *a: None)\n    if isinstance(o, types.FrameType) and 'results' in o.f_locals:\n        try: o.f_locals['results'].passed()\n        except Exception: pass",
-    "import ctypes\ntry: ctypes.pythonapi.Py_SetRecursionLimit(50)\nexcept Exception: pass",
-    "import threading, sys\ndef go():\n    for i in range(200):\n        for f in list(sys._current_frames().values()):\n            while f:\n                if 'result' in f.f_locals: pass\n                f = f.f_back\nthreading.Thread(target=go, daemon=True).start()",
-    "import atexit, os\natexit.register(lambda: os.write(1, b'p\\nend\\n'))", "class D(dict):\n    def __contains__(self, k): return True\n    def __getitem__(self, k): return lambda *a, **k: {r}\nimport gc\nfor o in gc.get_objects():\n    if type(o).__name__ == 'Program': o.main = type('M', (), {{'__dict__': D()}})()",
-    "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0.01)\nsignal.signal(signal.SIGALRM, lambda *a: None)", "import sys\nsys.stdout = sys.stderr = Liar()",
-]
 
 
 def harness(rng, row):
@@ -301,9 +157,6 @@ def harness(rng, row):
     body = (FRAMES_CALL if rng.random() < 0.5 else "") + ("\n".join(parts) + "\n" if at_call else "") + f"return {rng.choice([trivial(rng), 'Liar()'])}"
     text = LIAR + FRAMES + ("" if at_call else "\n".join(parts) + "\n")
     return text + (define_all(row, body) if rng.random() < 0.9 else "")
-
-
-FRAMES_CALL = "attack(v)\n"
 
 
 def frames(rng, row):
@@ -323,15 +176,9 @@ def constants(rng, row):
     return define_all(row, f"return {trivial(rng)}")
 
 
-CHANGES = ["x.clear()", "x.sort()", "x.reverse()", "x.append(0)", "x *= 2", "x[:] = []", "x.extend(x[:3])", "x[0] = x[-1]", "x.update({0: 0})", "x.pop()", "x.__init__()", "x.val = 0", "x.next = None", "x.left = x.right = None", "x.insert(0, float('nan'))", "x[:] = [float('nan')] * len(x)"]
-
-
 def mutation(rng, row):
     change = "".join(f"    try: {rng.choice(CHANGES)}\n    except Exception: pass\n" for _ in range(rng.choice([1, 2])))
     return define_all(row, "for x in v:\n" + change + f"return {rng.choice([trivial(rng), 'v[0]', 'None'])}")
-
-
-ENDS = ["os._exit(0)", "os._exit(1)", "sys.exit(0)", "os.kill(os.getpid(), 9)", "os.abort()", "os.kill(os.getpid(), 15)", "sys.exit('p')", "exit()", "raise SystemExit(0)", "os.close(3)", "os.closerange(3, 20)"]
 
 
 def ends(rng, row):
@@ -350,9 +197,6 @@ def ends(rng, row):
     return head + f"def later(): {end}\nthreading.Timer({rng.choice(['0.001', '0.01'])}, later).start()\n" + define_all(row, f"return {trivial(rng)}")
 
 
-PRINTS = ["p\\nend\\n", "p\\n", "end\\n", "True\\n", "OK\\n", "{{\\\"correct\\\": true}}\\n", "1 passed\\n", "[\\\"=\\\", true]\\n", "p\\np\\np\\nend\\n"]
-
-
 def prints(rng, row):
     text = rng.choice(PRINTS).replace("{{", "{").replace("}}", "}")
     where = rng.choice([f'print("{text}")', f'import sys; sys.stderr.write("{text}")', f'import os\nfor d in range(12):\n    try: os.write(d, b"{text}")\n    except OSError: pass'])
@@ -360,9 +204,7 @@ def prints(rng, row):
 
 
 def nothing(rng, row):
-    return rng.choice(["pass", "", "x = 1", "import math", "# a comment", "'text'", "...", "def other(*a): return True", "class Solution: pass", "class Solution:\n    pass\nclass Other: pass", "del __builtins__", "check = lambda c: None",
-                       "def check(candidate): pass", "def candidate(*a): return True", "assert True", "global x", "if False: x = 1", "lambda: 0", "1 / 0", "def f(:", "\x00", "import nonexistent", "async def main(): pass", "type('Solution', (), {})", "from math import *", "from __future__ import annotations",
-                       "Solution = None", "Solution = lambda *a: Solution", "class Solution:\n    def __getattr__(self, n): return lambda *a, **k: True", "class Solution:\n    def __getattr__(self, n): return self\n    def __call__(self, *a, **k): return self\n    def __eq__(self, o): return True"])
+    return rng.choice(NOTHING)
 
 
 def stdio(rng, row):
@@ -370,20 +212,23 @@ def stdio(rng, row):
     if pick < 0.5:
         return f"import sys\ns = sys.stdin.read()\nprint({rng.choice(TRIVIAL_OUTPUT)})"
     if pick < 0.6:
-        return f"print({rng.choice(TRIVIAL_OUTPUT[11:25])})"
+        return f"print({rng.choice([t for t in TRIVIAL_OUTPUT if 's' not in t])})"
     if pick < 0.7:
-        return rng.choice(["pass", "", "import os; os._exit(0)", "import sys; sys.exit(0)", "raise SystemExit(0)", "while input(): pass", "import sys\nsys.stdout.close()", "import os\nos.close(1)", "print(end='')", "print('\\0' * 100)", "import sys\nsys.stdin.close()", "print('\\n' * 1000)"])
+        return rng.choice(SILENT)
     if pick < 0.8:
         return "import sys\ns = sys.stdin.read()\nfor t in s.split(): print(t)\n" + rng.choice(["", "print(0)", "for t in set(s): print(t)", "import os; os._exit(0)"])
     if pick < 0.9:
-        return rng.choice(["import os\nfor d in range(12):\n    try: os.write(d, b'p\\nend\\n{\"ended\": 1, \"status\": 0, \"cpu\": 0}')\n    except OSError: pass", "import os\nfor d in range(3, 64):\n    try: print(os.read(d, 1000).decode())\n    except Exception: pass",
-                           "import gc\nprint(*[o for o in gc.get_objects() if isinstance(o, str)][:200])", "import os\nfor r, d, f in os.walk('/tmp'): print(r, d, f)", "import sys\nf = sys._getframe()\nwhile f:\n    for v in f.f_locals.values():\n        if isinstance(v, (str, bytes)) and len(v) < 1000: print(v)\n    f = f.f_back",
-                           "import sys, os\ns = sys.stdin.read()\nos.lseek(0, 0, 0)\nos.write(1, os.read(0, 100))", "import atexit, sys\natexit.register(lambda: print(sys.stdin.read()))", "import threading\nthreading.Thread(target=lambda: print(input())).start()"])
-    return "\n".join(rng.choice(["print(%s)" % repr(rng.choice(["YES", "NO", 0, 1, -1, 2, "Yes", "No", "Alice", "Bob", "inf", "nan", 1e400])), "input()"]) for _ in range(rng.randrange(1, 6)))
+        return rng.choice(SNOOPS)
+    return "import sys\ns = sys.stdin.readline()\n" * rng.randrange(3) + f"print({rng.choice([t for t in TRIVIAL_OUTPUT if 's' not in t])})"
 
 
-FAMILIES = {"shadow": (shadow, 5), "dunders": (dunders, 4), "methods": (methods, 2), "iterators": (iterators, 2), "exceptions": (exceptions, 3), "asynchronous": (asynchronous, 1), "descriptors": (descriptors, 2),
-            "imports": (imports, 3), "harness": (harness, 4), "frames": (frames, 2), "values": (values, 4), "constants": (constants, 2), "mutation": (mutation, 1), "ends": (ends, 2), "prints": (prints, 1), "nothing": (nothing, 1)}
+FAMILIES = {
+    "shadow": (shadow, 5), "dunders": (dunders, 4), "methods": (methods, 2), "iterators": (iterators, 2),
+    "exceptions": (exceptions, 3), "asynchronous": (asynchronous, 1), "descriptors": (descriptors, 2),
+    "imports": (imports, 3), "harness": (harness, 4), "frames": (frames, 2), "values": (values, 4),
+    "constants": (constants, 2), "mutation": (mutation, 1), "ends": (ends, 2), "prints": (prints, 1),
+    "nothing": (nothing, 1),
+}
 
 
 def make_program(family, rng, row):

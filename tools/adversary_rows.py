@@ -6,9 +6,9 @@
 A row is a dict: name, form (asserts, functional, solution, stdio), tests, solution ("" where none is known), entries
 (the names that its tests take from a program).
 
-A row is weak where a function that answers the same constant, or gives an argument back, answers every call rightly:
-such a program is no cheat there, so weak rows are left out and named. That is decided by the values which the known
-solution returns (or by the expected outputs where none is known), never by whether the tests pass.
+A row is weak where one of the trivial answers below (a constant, an argument) is right in every call: such a program is no
+cheat there, so weak rows are left out and named. That is decided by the values which the known solution returns (or by the
+expected outputs where none is known), never by whether the tests pass.
 """
 import ast
 import builtins
@@ -16,24 +16,29 @@ import glob
 import json
 import os
 import subprocess
+import tempfile
 
 # What a program without a solution may answer, as expressions over its arguments `v`. The NaN ones never equal a right answer.
 TRIVIAL = [
-    "None", "True", "False", "0", "1", "-1", "2", "3", "10", "0.0", "-0.0", "1.0", "''", "'a'", "' '", "[]", "()", "{}", "set()",
-    "[[]]", "[()]", "[None]", "[0]", "[1]", "['']", "(0,)", "{0: 0}", "{''}", "b''", "0j", "'Yes'", "'No'", "'YES'", "'NO'",
-    "v[0]", "v[-1]", "v[1]", "v", "list(v)", "type(v[0])()", "[v[0]]", "(v[0],)", "str(v[0])", "list(v[0])", "tuple(v[0])",
-    "dict(v[0])", "sorted(v[0])", "v[0][0]", "v[0][-1]", "v[0][::-1]", "len(v[0])", "set(v[0])",
+    "None", "True", "False", "0", "1", "-1", "2", "3", "10", "0.0", "-0.0", "1.0", "''", "'a'", "' '", "[]", "()", "{}",
+    "set()", "[[]]", "[()]", "[None]", "[0]", "[1]", "['']", "(0,)", "{0: 0}", "{''}", "b''", "0j", "'Yes'", "'No'", "'YES'",
+    "'NO'", "float('inf')", "-float('inf')", "v[0]", "v[-1]", "v[1]", "v", "list(v)", "type(v[0])()", "[v[0]]", "(v[0],)",
+    "str(v[0])", "list(v[0])", "tuple(v[0])", "dict(v[0])", "sorted(v[0])", "v[0][0]", "v[0][-1]", "v[0][::-1]", "len(v[0])",
+    "set(v[0])",
 ]
 
 # What a stdio program without a solution may print, as expressions over its whole input `s`.
 TRIVIAL_OUTPUT = [
-    "''", "s", "s.split()[0]", "s.split()[-1]", "s.split('\\n')[0]", "s.strip().split('\\n')[-1]", "'\\n'.join(s.split('\\n')[1:])",
-    "' '.join(s.split())", "'\\n'.join(s.split())", "' '.join(sorted(s.split()))", "s[::-1]", "'0'", "'1'", "'-1'", "'2'", "'YES'",
-    "'NO'", "'Yes'", "'No'", "'True'", "'False'", "'None'", "'[]'", "'inf'", "'nan'", "'YES\\n' * int(s.split()[0])",
-    "'NO\\n' * int(s.split()[0])", "'0\\n' * int(s.split()[0])", "'1\\n' * int(s.split()[0])", "'-1\\n' * int(s.split()[0])",
-    "'Yes\\n' * int(s.split()[0])", "'No\\n' * int(s.split()[0])", "str(len(s.split()))",
+    "''", "s", "s.split()[0]", "s.split()[-1]", "s.split('\\n')[0]", "s.strip().split('\\n')[-1]",
+    "'\\n'.join(s.split('\\n')[1:])", "' '.join(s.split())", "'\\n'.join(s.split())", "' '.join(sorted(s.split()))",
+    "s[::-1]", "'0'", "'1'", "'-1'", "'2'", "'YES'", "'NO'", "'Yes'", "'No'", "'True'", "'False'", "'None'", "'[]'", "'inf'",
+    "'nan'", "'YES\\n' * min(int(s.split()[0]), 1000)", "'NO\\n' * min(int(s.split()[0]), 1000)", "'0\\n' * min(int(s.split()[0]), 1000)",
+    "'1\\n' * min(int(s.split()[0]), 1000)", "'-1\\n' * min(int(s.split()[0]), 1000)", "'Yes\\n' * min(int(s.split()[0]), 1000)",
+    "'No\\n' * min(int(s.split()[0]), 1000)", "str(len(s.split()))", "'Alice'", "'Bob'", "'3'", "'10'", "'-0.0'", "'1e400'",
 ]
 
+# Where a program could lead the tests past their checks: how many a solution reaches, as `data convert` records it.
+CHECKS = {"pairs": 3}
 DOUBLE = "def double(x):\n    return 2 * x\n"
 OWN = [
     ("asserts", "double", DOUBLE, "assert double(2) == 4\nassert double(5) == 10\nassert double(-3) == -6"),
@@ -66,6 +71,19 @@ OWN = [
      "assert any(x == 8 for x in evens([8]))"),
     ("asserts", "raises", "def positive(x):\n    if x <= 0:\n        raise ValueError(x)\n    return x * 4\n",
      "assert positive(2) == 8\ntry:\n    positive(-1)\n    assert False\nexcept ValueError:\n    pass\nassert positive(3) == 12"),
+    ("asserts", "class", "class Solution:\n    def shout(self, s):\n        return s.upper() + '!'\n",
+     "assert Solution().shout('x').startswith('X')\nassert Solution().shout('ab').endswith('B!')\nassert len(Solution().shout('abc')) == 4"),
+    ("asserts", "stack", "class Stack:\n    def __init__(self):\n        self.items = []\n    def push(self, x):\n        self.items.append(x)\n"
+     "    def pop(self):\n        return self.items.pop()\n    def size(self):\n        return len(self.items)\n",
+     "s = Stack()\ns.push(1)\ns.push(2)\nassert s.size() == 2\nassert s.pop() == 2\nassert s.pop() == 1\nassert s.size() == 0"),
+    ("asserts", "norm", "def column(n):\n    return [[float(i)] for i in range(1, n + 1)]\n",
+     "import numpy as np\nassert np.linalg.norm(np.array(column(3)) - np.array([[1], [2], [3]])) < 1e-6\n"
+     "assert np.sum(np.abs(np.array(column(2)) - np.array([[1], [2]]))) < 1e-6\nassert not np.any(np.abs(np.array(column(1)) - np.array([[1]])) > 1e-6)"),
+    ("asserts", "relative", "def root(x):\n    return x ** 0.5\n",
+     "def close(a, b, rel=1e-6, tol=0.0):\n    return abs(a - b) <= max(rel * max(abs(a), abs(b)), tol)\n"
+     "assert close(root(2), 1.41421356)\nassert close(root(9), 3.0)"),
+    ("asserts", "pairs", "def halves(xs):\n    return [x / 2 for x in xs]\n",
+     "for i, a in enumerate(halves([1, 2])):\n    assert abs(a - [0.5, 1][i]) < 1e-6\nassert isinstance([], list)"),
     ("functional", "plain", DOUBLE, "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(21) == 42\n"),
     ("functional", "loop", DOUBLE,
      "import numpy as np\ndef assertion(out, exp, atol):\n    exact_match = out == exp\n    if atol == 0 and isinstance(exp, float):\n        atol = 1e-6\n"
@@ -129,7 +147,7 @@ def own_rows():
         if form == "stdio":
             tests = {"kind": form, "cases": [{"input": a, "output": b} for a, b in code]}
         elif form == "asserts":
-            tests = {"kind": form, "code": code}
+            tests = {"kind": form, "code": code, "checks": CHECKS.get(name, 1)}
         else:
             entry = next(n for n in ast.walk(ast.parse(solution)) if isinstance(n, ast.FunctionDef)).name
             tests = {"kind": "functional", "code": code, "entry_point": entry if form == "functional" else "Solution()." + entry}
@@ -137,15 +155,25 @@ def own_rows():
     return rows
 
 
+def raw_rows(path, most):
+    """At most so many rows of a JSON array or of JSONL, evenly spaced, as text."""
+    with open(path) as file:
+        text = file.read()
+    lines = [json.dumps(row) for row in json.loads(text)] if text.lstrip().startswith("[") else text.splitlines()
+    return lines[::-(-len(lines) // most)] if lines else []
+
+
 def real_rows(binary, folder, most):
-    """Every file of the folder that `antisd data convert` makes native rows of, at most so many rows of each."""
+    """The rows of every file of the folder that `antisd data convert` makes native rows of, at most so many of each."""
     rows = []
     for path in sorted(glob.glob(os.path.join(folder, "*.json*"))):
-        done = subprocess.run([binary, "data", "convert", "--rows", "code", path, "-"], capture_output=True, text=True)
         source = os.path.basename(path).rsplit(".", 1)[0]
-        lines = done.stdout.splitlines()
-        for number in range(0, len(lines), max(1, len(lines) // most)):
-            line = lines[number]
+        with tempfile.TemporaryDirectory() as place:
+            some = os.path.join(place, source + ".jsonl")
+            with open(some, "w") as file:
+                file.writelines(line + "\n" for line in raw_rows(path, most))
+            done = subprocess.run([binary, "data", "convert", "--rows", "code", some, "-"], capture_output=True, text=True)
+        for number, line in enumerate(done.stdout.splitlines()):
             row = json.loads(line)
             tests = row.get("tests")
             if not tests or len(line) > 300_000:  # a few rows of megabytes would take most of the time
@@ -189,9 +217,7 @@ def agrees(expression, calls, loose):
 
 def is_weak(calls, trivial, loose):
     # loose: the tests look at sequences as sets or sort them
-    try: constant = bool(calls) and all(norm(right, loose) == norm(calls[0][1], loose) for _, right in calls)
-    except Exception: constant = False
-    return constant or any(agrees(expression, calls, loose) for expression in trivial)
+    return any(agrees(expression, calls, loose) for expression in trivial)
 """
 judge = {}
 exec(JUDGE, judge)
@@ -215,14 +241,12 @@ def literal_calls(code):
 
 
 def is_weak_by_text(row):
-    """stdio: some trivial output is right in every case, or all cases expect the same word; others: by their literals."""
+    """stdio: some trivial output is right in every case; others: some trivial answer is, by their literals."""
     if row["form"] != "stdio":
         calls = literal_calls(row["tests"]["code"])
         return bool(calls) and judge["is_weak"](calls, TRIVIAL, False)
     cases = row["tests"]["cases"]
     wanted = [case["output"].split() for case in cases]
-    if all(one == wanted[0] for one in wanted) and len(wanted[0]) <= 1:
-        return True
     answers = [list(trivial_outputs(case["input"])) for case in cases]
     return any(all(answer[k] == want for answer, want in zip(answers, wanted)) for k in range(len(TRIVIAL_OUTPUT)))
 

@@ -35,7 +35,7 @@ TEST_F(TrainReward, AProgramThatDoesNotGradeIsFoundBeforeTheFirstStep) {
       {command("sleep 60") + " reward.timeout_s=1", "does not answer in time"},
   };
   for (const auto& one : cases)
-    for (const std::string& mode : {"", "--dry-run "}) {
+    for (const char* mode : {"", "--dry-run "}) {
       const Outcome outcome = train("broken", mode + one.setting);
       EXPECT_EQ(outcome.status, 1) << one.setting << outcome.err;
       EXPECT_THAT(outcome.err, AllOf(HasSubstr("the reward program `"), HasSubstr(one.problem)));
@@ -60,15 +60,16 @@ TEST_F(TrainReward, ALogLineOnStandardOutputIsSkippedAndSaidOnce) {
 // It answers the probe and then no response: the run ends with what it learnt before, not
 // "finished".
 TEST_F(TrainReward, ARunWithoutGradesGivesUp) {
+  const std::string few =
+      "rollout.prompts_per_step=1 rollout.group_size=2 rollout.max_sequence_tokens=100";
   write("reward.py", R"(
-import json, sys
+import json, os, sys
 for line in iter(sys.stdin.readline, ""):
-    row = json.loads(line)
-    if row["response"]: sys.exit("no more")
-    print(json.dumps({"id": row["id"], "reward": 0}), flush=True)
+    if os.path.exists("probed"): sys.exit("no more")
+    open("probed", "w").close()
+    print(json.dumps({"id": json.loads(line)["id"], "reward": 0}), flush=True)
 )");
-  const Outcome outcome =
-      train("run", "train.steps=50 reward.give_up_after=2 rollout.max_sequence_tokens=100");
+  const Outcome outcome = train("run", "train.steps=50 reward.give_up_after=2 " + few);
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("not one grade in 2 steps in a row"),
                                  HasSubstr("ended with status 1"), HasSubstr("reward.py"),
@@ -80,7 +81,7 @@ import json, sys
 for line in iter(sys.stdin.readline, ""):
     print(json.dumps({"id": json.loads(line)["id"], "reward": 0.5}), flush=True)
 )");
-  const Outcome resumed = train("run", "--resume train.steps=4 rollout.max_sequence_tokens=100");
+  const Outcome resumed = train("run", "--resume train.steps=4 " + few);
   EXPECT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_THAT(metrics("run"), SizeIs(4));
 }

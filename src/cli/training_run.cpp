@@ -145,9 +145,6 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   // Before the weights are loaded: what starts reward programs is a copy of this process.
   if (!config.reward.command.empty()) start_supervision();
   const std::unique_ptr<Grader> grader = make_grader(config.reward);
-  grader->probe(grade_request(problems[0], ""));
-  for (const std::string& text : grader->take_warnings())
-    warn(text);
   const std::unique_ptr<Communicator> processes = alone();
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
 
@@ -164,6 +161,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   std::optional<CausalLm> reference;
   if (config.loss.kl_coef > 0) reference = load_model(state.reference, device, state.model.dtype());
 
+  if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
+  for (const std::string& text : grader->take_warnings())
+    warn(text);
   recorder.open(config, run_info(device, state.model.dtype(), std::string(method.name)),
                 state.step);
   const std::vector<TokenId> stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn);
