@@ -69,11 +69,12 @@ void append_field(std::string& head, std::string_view name, std::string_view val
 }  // namespace
 
 struct HttpStream::Writer {
-  std::shared_ptr<Sink> sink;
-  std::atomic<bool> finished = false;
+  explicit Writer(std::shared_ptr<Sink> s) : sink(std::move(s)) {}
   ~Writer() {
     if (!finished) sink->finish(false);
   }
+  const std::shared_ptr<Sink> sink;
+  std::atomic<bool> finished = false;
 };
 
 HttpStream::HttpStream(std::shared_ptr<Sink> sink)

@@ -20,7 +20,6 @@ namespace {
 
 constexpr int kAcceptsATurn = 64;
 constexpr double kPauseSeconds = 0.1;  // where the system gives no more sockets
-constexpr double kStopSeconds = 1;     // for answers that are under way
 
 }  // namespace
 
@@ -48,7 +47,7 @@ class HttpServer::Loop {
     acceptable_.stop();
     pause_.stop();
     listener_.reset();
-    stop_timer_.start(kStopSeconds);
+    stop_timer_.start(options_.stop_seconds);
     close_where([](const HttpConnection& c) { return c.is_idle() || c.is_streaming(); });
     while (!connections_.empty() && !out_of_time_) {
       turn();

@@ -32,6 +32,7 @@ struct HttpServerOptions {
   double body_seconds = 30;   // from the header's end to the body's
   double idle_seconds = 60;   // between requests
   double stall_seconds = 20;  // for a client to take a byte of its answer
+  double stop_seconds = 1;    // for answers that are under way when it stops
   std::size_t waiting_bytes =
       256 << 20;  // of all answers; beyond it the most stalled connection is closed
   std::size_t stream_bytes = 1 << 20;  // of one stream; a client further behind is given up
@@ -55,7 +56,7 @@ class HttpServer {
 
   int port() const;
   void serve();
-  // Answers that are under way have a second to go out; streams are broken off.
+  // Answers that are under way go out within stop_seconds; streams are broken off.
   void stop();
 
   struct Statistics {

@@ -180,8 +180,10 @@ EvalSummary read_summary(const std::filesystem::path& file) {
 std::vector<std::int64_t> shown_k(const std::vector<std::int64_t>& asked, std::int64_t n) {
   std::vector<std::int64_t> shown;
   if (asked.empty()) {
-    for (std::int64_t k = 1; k <= n; k *= 2)
+    for (std::int64_t k = 1; k <= n; k *= 2) {
       shown.push_back(k);
+      if (k > n / 2) break;  // twice as much may be no number
+    }
     return shown;
   }
   for (const std::int64_t k : asked)

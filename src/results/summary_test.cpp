@@ -122,6 +122,13 @@ TEST(SampleRow, SurvivesItsLine) {
               HasSubstr("a.jsonl:3: not a sample"));
   json.erase("sample");
   EXPECT_THAT(testing::error_of([&] { sample_row_from(json, "x"); }), HasSubstr("x: not a sample"));
+  for (const Json& count :
+       {Json(1e99), Json(1.5), Json(-1), Json(std::uint64_t{1} << 63), Json("1")}) {
+    Json row = to_json(SampleRow{.id = "a"});
+    row["sample"] = count;
+    EXPECT_THAT(testing::error_of([&] { sample_row_from(row, "x"); }), HasSubstr("x: not a sample"))
+        << count;
+  }
 }
 
 TEST(SummaryTable, ShowsWhatThereIs) {
@@ -135,6 +142,7 @@ TEST(SummaryTable, ShowsWhatThereIs) {
   EXPECT_THAT(text, HasSubstr("bad?[31m"));
   EXPECT_THAT(shown_k({}, 10), ElementsAre(1, 2, 4, 8));
   EXPECT_THAT(shown_k({1, 5, 64}, 10), ElementsAre(1, 5));
+  EXPECT_EQ(shown_k({}, std::numeric_limits<std::int64_t>::max()).size(), 63u);
 }
 
 }  // namespace
