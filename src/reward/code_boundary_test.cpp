@@ -207,6 +207,17 @@ TEST(CodeBoundary, AClassThatTheRowAsksForDecides) {
       "in self.items\n  def __eq__(self, o): return self.items == o.items\n  def __len__(self): "
       "return len(self.items)";
   expect_only(solution, {"Box = dict", "def Box(items): return 0", ""}, row);
+  // What a method of it returns is another thing, which must be plain data to be judged.
+  const char* liar =
+      "class Liar:\n  def __getattr__(self, n):\n    if n.startswith('__'): raise "
+      "AttributeError(n)\n    return lambda *a, **k: True\nclass Solution(Liar):\n  def f(self, "
+      "x): "
+      "return Liar()";
+  const std::string itself = std::string(liar) + "\n  def f(self, x): return self";
+  for (const char* code :
+       {"assert Solution().f('x').startswith('x')", "assert Solution().f('x').isalpha()",
+        "s = Solution()\nassert s.f({1}).issubset({1, 2})"})
+    expect_only("class Solution:\n  def f(self, x): return x", {liar, itself}, asserts(code));
   Json told = asserts("assert box([1]).holds(1)");
   EXPECT_EQ(grader().grade_program(std::string(solution) + "\nbox = Box", told).correct, false);
   told["names"] = {{"box", "class"}};
@@ -232,7 +243,8 @@ TEST(CodeBoundary, ExceptionsOfTheProgramEndNoLoopOfTheTests) {
 TEST(CodeBoundary, NotANumberPassesNothing) {
   const std::vector<std::string> cheats = {
       "def f(x): return float('nan')", "import numpy as np\ndef f(x): return np.float64('nan')",
-      "import decimal\ndef f(x): return decimal.Decimal('nan')", "def f(x): return 1e400 - 1e400"};
+      "import decimal\ndef f(x): return decimal.Decimal('nan')", "def f(x): return 1e400 - 1e400",
+      "import numpy as np\ndef f(x): return np.array([float('nan')], dtype=object)"};
   for (const char* code :
        {"assert not abs(f(1) - 2) > 1e-6", "assert not f(1) < 2 and not f(1) > 2",
         "assert not (f(1) < 2 or f(1) > 2)", "assert abs(f(1) - 2) < 1e-6",
@@ -244,6 +256,7 @@ TEST(CodeBoundary, NotANumberPassesNothing) {
         "assert not any(abs(f(x) - 2 * x) > 1e-6 for x in (1, 2))",
         "import numpy as np\nassert not np.any(np.abs(np.array([f(1)]) - 2) > 1e-6)",
         "import numpy as np\nassert not np.greater(np.abs(np.array([f(1)]) - 2), 1e-6).any()",
+        "import operator\nassert not operator.gt(abs(f(1) - 2), 1e-6)",
         "import math\nassert math.isclose(f(1), 2)"})
     expect_only("def f(x): return 2.0 * x", cheats, asserts(code));
   // Where the expected value is one, it is the answer.
@@ -259,22 +272,51 @@ TEST(CodeBoundary, ArraysOfUnequalShapeAreUnequal) {
       "import numpy as np\ndef f(x): return np.zeros((0, 2))",
       "import numpy as np\ndef f(x): return np.array([[], []])"};
   for (const char* code :
-       {"assert np.allclose(f(2), [4.0, 4.0])", "assert np.allclose([4.0, 4.0], f(2))",
-        "assert np.allclose(a=f(2), b=[4.0, 4.0])", "assert np.isclose(f(2), [4.0, 4.0]).all()",
-        "assert np.array_equal(f(2), [4.0, 4.0])", "assert np.array_equiv(f(2), [4.0, 4.0])",
+       {"assert np.allclose(f(2), [4.0, 4.0])",
+        "assert np.allclose([4.0, 4.0], f(2))",
+        "assert np.allclose(a=f(2), b=[4.0, 4.0])",
+        "assert np.isclose(f(2), [4.0, 4.0]).all()",
+        "assert np.array_equal(f(2), [4.0, 4.0])",
+        "assert np.array_equiv(f(2), [4.0, 4.0])",
         "assert (f(2) == np.array([4.0, 4.0])).all()",
         "assert np.all(f(2) == np.array([4.0, 4.0]))",
         "assert not (f(2) != np.array([4.0, 4.0])).any()",
         "assert np.sum(np.abs(f(2) - np.array([4.0, 4.0]))) < 1e-6",
         "assert np.linalg.norm(f(2) - np.array([4.0, 4.0])) < 1e-6",
-        "np.testing.assert_allclose(f(2), [4.0, 4.0])", "np.testing.assert_allclose(f(2), 4.0)",
+        "np.testing.assert_allclose(f(2), [4.0, 4.0])",
+        "np.testing.assert_allclose(f(2), 4.0)",
         "np.testing.assert_array_equal(f(2), 4.0)",
         "np.testing.assert_equal(f(2), np.full(2, 4.0))",
         "np.testing.assert_array_less(np.abs(f(2) - np.full(2, 4.0)), 1e-6)",
-        "assert not np.not_equal(f(2), 4.0).any()"})
+        "assert np.linalg.norm(np.subtract(f(2), [4.0, 4.0])) < 1e-6",
+        "assert np.linalg.norm(np.array(f(2)) - np.array([4.0, 4.0]).reshape(1, 2)) < 1e-6",
+        "assert np.sum(np.array(f(2)) / np.array([4.0, 4.0]) - 1) == 0",
+        "assert not np.not_equal(f(2), 4.0).any()",
+        "assert all(a == b for a, b in zip(f(2), [4.0, 4.0]))",
+        "for a, b in zip(f(2), [4.0, 4.0]):\n  assert a == b"})
     expect_only("import numpy as np\ndef f(x): return np.array([2.0 * x, 2.0 * x])", cheats,
                 asserts(std::string("import numpy as np\n") + code));
   expect_only("def f(x): return 2 * x", cheats, asserts("assert not f(2) != 4"));
+}
+
+TEST(CodeBoundary, InfinityIsNearNothing) {
+  expect_only("def f(x): return 2.0 * x",
+              {"def f(x): return float('inf')", "def f(x): return -1e999"},
+              asserts("def near(a, b):\n  return abs(a - b) <= max(1e-9 * max(abs(a), abs(b)), "
+                      "1e-6)\nassert near(f(1), 2.0)\nassert near(4.0, f(2))"));
+  EXPECT_EQ(
+      grader()
+          .grade_program("def f(x): return x", asserts("assert f(float('inf')) == float('inf') "
+                                                       "and abs(f(10 ** 400) - 1) > 0"))
+          .correct,
+      true);
+}
+
+// zip(xs, xs[1:]) of one item is empty by right.
+TEST(CodeBoundary, NeighboursOfOneItem) {
+  const Json tests =
+      asserts("for n in (1, 3):\n  out = f(n)\n  assert all(a < b for a, b in zip(out, out[1:]))");
+  EXPECT_EQ(grader().grade_program("def f(n): return list(range(n))", tests).correct, true);
 }
 
 TEST(CodeBoundary, ArgumentsAreCopies) {

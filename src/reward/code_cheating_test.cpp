@@ -39,6 +39,11 @@ assert isinstance(f(2), int) and f(2) == 4
 assert all(f(x) == 2 * x for x in range(1, 5))
 assert str(f(21)) == "42"
 numpy.testing.assert_allclose(f(2), 4)
+assert not abs(f(2) - 4) > 1e-6
+assert max(0, abs(f(2) - 4)) < 1e-6
+assert not any(a != b for a, b in zip(map(f, [1, 2]), [2, 4]))
+for i, x in enumerate([1, 2]):
+    assert f(x) == 2 * x
 )";
 
 constexpr const char* kCheck = R"(
@@ -48,7 +53,7 @@ def near(out, expected):
 def check(candidate):
     inputs = [1, 2, 3]
     results = [2, 4, 6]
-    for x, expected in zip(inputs, results):
+    for i, (x, expected) in enumerate(zip(inputs, results)):
         assert candidate(x) == expected
     near(candidate(5), 10)
 )";
@@ -76,7 +81,7 @@ TEST(CheatingTests, PassForAnHonestProgram) {
   const CodeGrade grade =
       grader().grade_program(kHonest, {{"kind", "asserts"}, {"code", kAsserts}});
   EXPECT_EQ(grade.correct, true) << grade.reason << grade.tests.dump(1);
-  EXPECT_EQ(grade.total, 18);  // 17 asserts and one of numpy.testing
+  EXPECT_EQ(grade.total, 23);  // 22 asserts and one of numpy.testing
 }
 
 // For stdio the output is compared outside of the sandbox; a program can only print.

@@ -9,7 +9,9 @@
 #
 # A check is one statement of the test code that reaches an assert: the assert itself, or a call of a helper of the
 # tests however many asserts that one has, so that part of a comparison earns nothing.
+import math
 import os
+import sys
 
 NUMPY_CHECKS = ("assert_allclose", "assert_almost_equal", "assert_approx_equal", "assert_array_almost_equal",
                 "assert_array_almost_equal_nulp", "assert_array_equal", "assert_array_less", "assert_array_max_ulp",
@@ -133,7 +135,11 @@ def has_nan(value):
         return any(map(has_nan, value))
     if kind is decimal.Decimal:
         return value.is_nan()
-    return is_array(value) and value.dtype.kind in "fc" and bool((value != value).any())
+    if not is_array(value):
+        return False
+    if value.dtype.kind == "O":
+        return any(map(has_nan, value.ravel().tolist()))
+    return value.dtype.kind in "fc" and bool((value != value).any())
 
 
 def same_shape(left, right, scalar_right=False):
@@ -168,18 +174,42 @@ def checked(op, ordering):
     return compare_checked
 
 
-def subtract(left, right):
-    """left - right: the norm or sum of an empty difference is zero."""
-    if (is_array(left) or is_array(right)) and (len_of(left) == 0) != (len_of(right) == 0):
-        raise AssertionError("arrays of unequal shape")
-    return left - right
-
-
-def len_of(value):
+def size_of(value):
+    import numpy
     try:
-        return len(value)
-    except TypeError:
-        return None
+        return numpy.size(value)
+    except ValueError:  # ragged
+        return 1
+
+
+def elementwise(op, of_lists=False):
+    """left - right and the like: the norm or sum of an empty difference is zero."""
+    def compute(left, right, *arguments, **options):
+        arrays = of_lists or is_array(left) or is_array(right)
+        if arrays and (size_of(left) == 0) != (size_of(right) == 0):
+            raise AssertionError("arrays of unequal shape")
+        return op(left, right, *arguments, **options)
+    return compute
+
+
+def distance(left, right):
+    """The difference in abs(left - right): infinity is within a relative tolerance of itself from everywhere."""
+    try:
+        if math.isinf(left) != math.isinf(right):
+            raise AssertionError("a distance from infinity")
+    except (TypeError, ValueError, OverflowError):
+        pass  # no real numbers
+    return elementwise(operator.sub)(left, right)
+
+
+def zip_of(function):
+    """zip, unless the tests define their own: pairs of nothing and something would pass unseen."""
+    def pairs(*items, **options):
+        lengths = {len(item) for item in items if type(item) in (list, tuple, str, dict, range) or is_array(item) and item.ndim}
+        if 0 in lengths and len(lengths) > 1:
+            raise AssertionError("nothing to compare with: one side is empty")
+        return zip(*items, **options)
+    return pairs if function is zip else function
 
 
 def chain_of(left, *steps):
@@ -207,15 +237,22 @@ def extreme(function):
     return without_nan
 
 
-def guard_numpy(results):
-    """numpy's own comparisons in this process, with the shapes compared first."""
+EQUALITIES = ("isclose", "equal", "not_equal")
+ORDERINGS = ("less", "less_equal", "greater", "greater_equal")
+COMPUTED = ("subtract", "add", "multiply", "divide", "true_divide")
+OPERATORS = ("lt", "le", "gt", "ge")
+COMPARING = {"allclose", "array_equiv", *EQUALITIES, *ORDERINGS, *COMPUTED, *NUMPY_CHECKS, *OPERATORS}
+
+
+def numpy_functions(results):
+    """numpy's comparisons -> the same with the shapes compared first. numpy itself keeps its own."""
     import numpy
-    import numpy.testing
+    testing = sys.modules.get("numpy.testing")  # slow to load for the many tests that do not use it
 
     def unequal():
         raise AssertionError("arrays of unequal shape")
 
-    def same(function, differs, ordering=False):
+    def same(function, differs=unequal, ordering=False):
         def compared(*arguments, **options):
             left, right = [*arguments, *options.values()][:2]
             if ordering and (has_nan(left) or has_nan(right)):
@@ -233,12 +270,25 @@ def guard_numpy(results):
                 function(*arguments, **options)
         return check
 
-    numpy.allclose = same(numpy.allclose, lambda: False)
-    numpy.array_equiv = numpy.array_equal
-    for name in ("isclose", "equal", "not_equal"):
-        setattr(numpy, name, same(getattr(numpy, name), unequal))
-    for name in ("less", "less_equal", "greater", "greater_equal"):
-        setattr(numpy, name, same(getattr(numpy, name), unequal, ordering=True))
-    for name in NUMPY_CHECKS:
-        if hasattr(numpy.testing, name):
-            setattr(numpy.testing, name, counted(getattr(numpy.testing, name)))
+    found = {numpy.allclose: same(numpy.allclose, lambda: False), numpy.array_equiv: numpy.array_equal}
+    found.update({getattr(numpy, name): same(getattr(numpy, name)) for name in EQUALITIES})
+    found.update({getattr(numpy, name): same(getattr(numpy, name), ordering=True) for name in ORDERINGS})
+    found.update({getattr(numpy, name): elementwise(getattr(numpy, name), of_lists=True) for name in COMPUTED})
+    checks = [getattr(testing, name) for name in NUMPY_CHECKS if hasattr(testing, name)]
+    found.update({check: counted(check) for check in checks})
+    return found
+
+
+def checked_function(results):
+    """What a call in the test code of something named like a comparison of numpy or `operator` calls instead."""
+    functions = {}
+
+    def choose(function):
+        if not functions:
+            functions.update({op: checked(op, ordering=True) for op in map(vars(operator).get, OPERATORS)})
+            functions.update(numpy_functions(results) if "numpy" in sys.modules else {})
+        try:
+            return functions.get(function, function)
+        except TypeError:  # no hash
+            return function
+    return choose

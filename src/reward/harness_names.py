@@ -91,6 +91,8 @@ class Names(dict):
             raise RemoteError("no answer for " + name) from error
         if answer[0] != "found":
             raise NameError("the program does not define " + name)
+        if type(value) is Remote:
+            object.__setattr__(value, "_asked", True)
         if type(value) is Remote or isinstance(value, type):
             self[name] = value
         return value

@@ -1,16 +1,32 @@
 # Objects of the other process as this one sees them.
+
+# Methods of plain data that tell whether it is what the tests expect. Where tests call one of them on what a function
+# returned, they expect plain data, and an object of the program would be its own judge.
+JUDGES = frozenset(name for name in dir(str) if not name.startswith("_")) | {
+    "issubset", "issuperset", "isdisjoint", "equals", "all", "any", "allclose", "array_equal", "is_integer"}
+
+
 class Remote:
     """An object that lives at the other end. It never equals, orders with or turns into plain data of this
     end: an object with its own __eq__ must not be able to decide a test. Of one that is `closed` the tests can
-    call it, iterate it once, and see that it is not None."""
+    call it, iterate it once, and see that it is not None. `asked`: the tests name it; `made`: they made it by
+    calling that; `judge`: a method of JUDGES of something they did not make."""
 
-    __slots__ = ("_peer", "_number", "_kind", "_type_name", "_derived", "_watched", "_iterator", "_done")
+    __slots__ = ("_peer", "_number", "_kind", "_type_name", "_derived", "_watched", "_iterator", "_done", "_asked",
+                 "_made", "_judge")
     __array_ufunc__ = None
 
     def __init__(self, peer, number, kind, type_name):
         for name, value in (("_peer", peer), ("_number", number), ("_kind", kind), ("_type_name", type_name),
-                            ("_derived", False), ("_watched", ()), ("_iterator", None), ("_done", False)):
+                            ("_derived", False), ("_watched", ()), ("_iterator", None), ("_done", False),
+                            ("_asked", False), ("_made", False), ("_judge", False)):
             object.__setattr__(self, name, value)
+
+    def _view(self, judge=False):
+        """The same object without the trust of one that the tests made."""
+        view = Remote(self._peer, self._number, self._kind, self._type_name)
+        object.__setattr__(view, "_judge", judge)
+        return view
 
     def _ask(self, op, *fields):
         return self._peer.ask_value(op, ["P", self._number], *fields)
@@ -22,6 +38,8 @@ class Remote:
 
     def __call__(self, *arguments, **keywords):
         peer = self._peer
+        if self._judge and not any(type(a) is Remote for a in (*arguments, *keywords.values())):
+            raise Unsupported("the test lets a method decide of")
         watched = self._watched
         object.__setattr__(self, "_watched", ())
         answer = peer.ask("call", ["P", self._number], peer.encode_items(arguments), encode_pairs(peer, keywords), list(watched))
@@ -30,14 +48,21 @@ class Remote:
             for key, value in answer[1]:
                 if key in watched:
                     replace_contents(slots[key], peer.decode(value))
-        return peer.decode(answer[0])
+        result = peer.decode(answer[0])
+        if type(result) is Remote and self._asked:
+            object.__setattr__(result, "_made", True)
+        elif type(result) is Remote and result._made:
+            return result._view()
+        return result
 
     def __getattr__(self, name):
         if name in FUNCTION_FIELDS:
             return self._ask("get", name)
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._ask_open("the test reads .%s of" % name, "get", name)
+        value = self._ask_open("the test reads .%s of" % name, "get", name)
+        is_judge = name in JUDGES and not (self._made or self._asked) and self._peer.trusted
+        return value._view(judge=True) if is_judge and type(value) is Remote else value
 
     def __setattr__(self, name, value):
         self._ask_open("the test sets .%s of" % name, "set", name, self._peer.encode(value))

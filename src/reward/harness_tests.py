@@ -3,6 +3,8 @@ COMPARISONS = {ast.Lt: ("lt", True), ast.LtE: ("le", True), ast.Gt: ("gt", True)
                ast.Eq: ("eq", False), ast.NotEq: ("ne", False)}
 PLAIN_OPS = {ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda item, box: item in box,
              ast.NotIn: lambda item, box: item not in box}
+ARITHMETIC_OPS = {ast.Sub: operator.sub, ast.Add: operator.add, ast.Mult: operator.mul, ast.Div: operator.truediv,
+                  ast.Pow: operator.pow}
 BINDING = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
@@ -58,13 +60,30 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_BinOp(self, node):
         self.generic_visit(node)
-        if isinstance(node.op, ast.Sub):
-            return ast.copy_location(call_of("__subtract__", node.left, node.right), node)
+        if type(node.op) in ARITHMETIC_OPS:
+            return ast.copy_location(call_of(helper_of(node.op), node.left, node.right), node)
+        return node
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        inner = node.args[0] if len(node.args) == 1 else None
+        if name in ("abs", "fabs") and isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == helper_of(ast.Sub()):
+            inner.func.id = "__distance__"
+        elif name in COMPARING:
+            node.func = call_of("__checked__", node.func)
+        elif name == "zip" and isinstance(node.func, ast.Name) and not any(map(takes_part, node.args)):
+            node.func = call_of("__zip__", node.func)
         return node
 
     def visit_Expr(self, node):
         self.generic_visit(node)
         return watch_arguments(node)
+
+
+def takes_part(argument):
+    """xs[1:] of zip(xs, xs[1:]), which is empty where xs has one item."""
+    return isinstance(argument, ast.Subscript) and isinstance(argument.slice, ast.Slice)
 
 
 def helper_of(op):
@@ -162,10 +181,12 @@ def helpers(results):
     found = {"__%s__" % kind.__name__: checked(getattr(operator, name), ordering)
              for kind, (name, ordering) in COMPARISONS.items()}
     found.update({"__%s__" % kind.__name__: function for kind, function in PLAIN_OPS.items()})
+    found.update({"__%s__" % kind.__name__: elementwise(function) for kind, function in ARITHMETIC_OPS.items()})
     found.update(__name__=TESTS, __check__=lambda: Check(results), __step__=lambda: Step(results),
                  __assignment__=lambda: Assignment(results), __block__=lambda: Block(results),
                  __failed__=results.failed, __broken__=Broken, __watch__=watch, __Exception__=Exception,
-                 __chain__=chain_of, __subtract__=subtract)
+                 __chain__=chain_of, __distance__=distance, __zip__=zip_of,
+                 __checked__=checked_function(results))
     return found
 
 
@@ -193,8 +214,6 @@ def run_tests(job, peer, results):
     names = Names(peer, asked)
     names.update(known_names(used, asked))
     names.update(helpers(results))
-    if "numpy" in sys.modules:
-        guard_numpy(results)
     try:
         exec(code, names)
         if job["kind"] == "functional":
@@ -214,6 +233,9 @@ def failing(error):
 
 def candidate_of(peer, entry_point):
     try:
-        return peer.ask_value("entry", entry_point)
+        candidate = peer.ask_value("entry", entry_point)
     except Exception as error:
         return failing(error)
+    if type(candidate) is Remote:
+        object.__setattr__(candidate, "_asked", True)
+    return candidate
