@@ -24,7 +24,7 @@ test: build
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure
 
 # Report and dashboard in a real browser (setup/debian-browser.txt); says so and passes where there is none.
-# SCREENSHOTS=docs takes the pictures of the README anew.
+# SCREENSHOTS=docs takes the pictures of the README anew, of the real runs that tools/evidence_runs left in runs/evidence.
 browser-test: build
 	@python3 tools/browser_test.py $(BUILD)/antisd $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
 

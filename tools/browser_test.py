@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The report, the dashboard and inspect's page in a real browser: headless Chromium through its driver, standard library alone.
 
-    tools/browser_test.py build/antisd [--screenshots docs]
+    tools/browser_test.py build/antisd [--screenshots docs --runs runs/evidence]
 
 Leaves with 0 and a message where chromium or chromedriver is not installed (setup/debian-browser.txt).
 """
@@ -306,14 +306,12 @@ def test_hostile(browser, program, folder):
         server.wait(timeout=30)
 
 
-def take_pictures(browser, program, folder, screenshots):
-    runs = folder / "pictures"
-    for method, seed in (("grpo", 0), ("grpo", 1), ("antisd", 0), ("antisd", 1), ("sd", 0)):
-        SyntheticRun(runs / f"{method}-seed{seed}", method, seed, 200).write_all()
+def take_pictures(browser, program, runs, screenshots):
+    count = len(list(runs.rglob("metrics.jsonl")))
     server, url = start_dashboard(program, runs)
     try:
         browser.open(url)
-        wait_for(lambda: browser.run(ROWS) == 5, "all runs in the table")
+        wait_for(lambda: browser.run(ROWS) == count, "all runs in the table")
         browser.resize(1000, 660)
         for part, name, scheme in (("runs", "dashboard", "light"), ("curves", "report", "light"), ("entropy", "report-dark", "dark")):
             browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -329,7 +327,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program")
     parser.add_argument("--screenshots", type=pathlib.Path, help="folder for the pictures of the README")
+    parser.add_argument("--runs", type=pathlib.Path, default="runs/evidence", help="what they show: real runs, by tools/evidence_runs")
     arguments = parser.parse_args()
+    if arguments.screenshots and not arguments.runs.is_dir():
+        parser.error(f"{arguments.runs} is not here: tools/evidence_runs makes the runs that the pictures show")
     chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not chromedriver:
         print("browser test: skipped, chromium and chromedriver are not here (setup/debian-browser.txt names the packages)")
@@ -347,7 +348,7 @@ def main():
             test_inspect(browser, arguments.program, folder)
             test_hostile(browser, arguments.program, folder)
             if arguments.screenshots:
-                take_pictures(browser, arguments.program, folder, arguments.screenshots)
+                take_pictures(browser, arguments.program, arguments.runs, arguments.screenshots)
         finally:
             browser.close()
     print("browser test: passed")

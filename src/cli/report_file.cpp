@@ -15,6 +15,7 @@ RunResults results_of(const RunReader& run) {
                      .method = run.method(),
                      .model = plain_value(run.config(), "model.path"),
                      .seed = plain_value(run.config(), "train.seed"),
+                     .init_from = plain_value(run.config(), "train.init_from"),
                      .notes = run.notes()};
   for (const auto& [step, summary] : run.evaluations())
     results.evaluations.push_back({step, summary_from(summary, run.name())});

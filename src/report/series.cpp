@@ -21,12 +21,18 @@ std::string key_of_series(const ConfigText& config) {
 
 // What the names begin with alike, without the words that lead to a seed: "runs/grpo-seed".
 std::string common_name(std::span<const NamedConfig> all, const std::vector<std::size_t>& runs) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::string name = all[runs[0]].name;
+  bool inside_number = false;  // seeds 10 and 11: the names part within
   for (const std::size_t run : runs) {
     const std::string& other = all[run].name;
-    const auto [end, ignored] = std::mismatch(name.begin(), name.end(), other.begin(), other.end());
+    const auto [end, rest] = std::mismatch(name.begin(), name.end(), other.begin(), other.end());
+    inside_number = inside_number || (end != name.end() && is_digit(*end)) ||
+                    (rest != other.end() && is_digit(*rest));
     name.erase(end, name.end());
   }
+  while (inside_number && !name.empty() && is_digit(name.back()))
+    name.pop_back();
   const auto trim = [&] {
     while (!name.empty() && std::string_view("-_/. =0").find(name.back()) != std::string_view::npos)
       name.pop_back();

@@ -35,6 +35,20 @@ TEST(Series, RunsThatDifferOnlyInTheSeed) {
   EXPECT_THAT(series[4].runs, ElementsAre(6));
 }
 
+TEST(Series, SeedsOfSeveralDigitsAreNoPartOfTheName) {
+  const std::vector<NamedConfig> runs = {
+      named("grpo-seed10", "grpo", 10),        named("grpo-seed11", "grpo", 11),
+      named("antisd-0.93-1", "antisd", 1),     named("antisd-0.93-12", "antisd", 12),
+      named("qwen3-s100", "opd", 100),         named("qwen3-s9", "opd", 9),
+      named("sd-90", "sd", 3, "[a]\nb = 1\n"), named("sd-90-again", "sd", 4, "[a]\nb = 1\n")};
+  const std::vector<Series> series = group_by_seed(runs);
+  ASSERT_EQ(series.size(), 4u);
+  EXPECT_EQ(series[0].name, "grpo (2 seeds)");
+  EXPECT_EQ(series[1].name, "antisd-0.93 (2 seeds)");
+  EXPECT_EQ(series[2].name, "qwen3 (2 seeds)");
+  EXPECT_EQ(series[3].name, "sd-9 (2 seeds)") << "noughts go, as they always did";
+}
+
 TEST(Series, TheSameSeedTwiceIsNoSeedMore) {
   const std::vector<NamedConfig> runs = {named("a", "grpo", 0), named("b", "grpo", 0),
                                          named("c", "grpo", 1)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -65,15 +66,28 @@ ComparisonRow row_of(const RunResults& run) {
   return row;
 }
 
-// The first GRPO run that is nearest: of the same model and seed, of the same model, of any.
+Names common_benches(const RunResults& a, const RunResults& b) {
+  const Names theirs = benches_of(b);
+  Names common;
+  for (const std::string& name : benches_of(a))
+    if (contains(theirs, name)) common.push_back(name);
+  return common;
+}
+
+// The GRPO run that is nearest: of the same model and seed, of the same model, of any; then one
+// that began where the run began, then one with more benchmarks in common, then the first. One that
+// was not evaluated on a benchmark of the run is none.
 const RunResults* baseline_of(const RunResults& run, const std::vector<RunResults>& runs) {
   const RunResults* nearest = nullptr;
-  int best = -1;
+  std::tuple<int, bool, std::size_t> best;
   for (const RunResults& other : runs) {
     if (other.method != "grpo") continue;
+    const Names common = common_benches(run, other);
+    if (curve_over(other, common).empty()) continue;
     const int likeness = other.model != run.model ? 0 : other.seed != run.seed ? 1 : 2;
-    if (likeness <= best) continue;
-    best = likeness;
+    const std::tuple found(likeness, other.init_from == run.init_from, common.size());
+    if (nearest != nullptr && found <= best) continue;
+    best = found;
     nearest = &other;
   }
   return nearest;
@@ -82,10 +96,7 @@ const RunResults* baseline_of(const RunResults& run, const std::vector<RunResult
 void set_speedup(ComparisonRow& row, const RunResults& run, const RunResults& baseline,
                  const Names& all) {
   row.baseline = baseline.name;
-  const Names theirs = benches_of(baseline);
-  Names common;
-  for (const std::string& name : benches_of(run))
-    if (contains(theirs, name)) common.push_back(name);
+  const Names common = common_benches(run, baseline);
   const std::vector<EvaluatedStep> best = curve_over(baseline, common);
   const std::vector<EvaluatedStep> curve = curve_over(run, common);
   if (best.empty() || curve.empty()) return;
@@ -93,13 +104,14 @@ void set_speedup(ComparisonRow& row, const RunResults& run, const RunResults& ba
   row.speedup_partial = common.size() < all.size();
 }
 
-// The model that a run started from, where it was evaluated; one for all runs of that model.
+// The model that a run started from, where it was evaluated; one for all runs of that model. Step 0
+// of a run that began from another's checkpoint is no untrained model.
 std::vector<ComparisonRow> base_rows(const std::vector<RunResults>& runs) {
   std::vector<ComparisonRow> rows;
   Names models;
   for (const RunResults& run : runs) {
     const StepEvaluation* const start = evaluation_at(run, 0);
-    if (start == nullptr || contains(models, run.model)) continue;
+    if (start == nullptr || !run.init_from.empty() || contains(models, run.model)) continue;
     models.push_back(run.model);
     ComparisonRow row{.name = "base", .step = 0, .peak = start->summary};
     row.curve = {{0, start->summary.average}};

@@ -37,8 +37,10 @@ struct Comparison {
   std::vector<ComparisonRow> rows;   // base models first, then the runs as they were given
 };
 
-// A run's baseline is a run whose method is grpo, with its model and seed where there is one: those
-// of one seed meet the same problems in the same order.
+// A run's baseline is a run whose method is grpo and that has a benchmark in common with it, with
+// its model and seed where there is one: those of one seed meet the same problems in the same
+// order. Base rows come from runs that began with the model itself, not from another run's
+// checkpoint.
 Comparison compare_runs(const std::vector<RunResults>& runs);
 
 // Percentages in a table; then pass@k at the peaks, a line a benchmark and run; then the notes.

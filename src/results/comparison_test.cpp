@@ -1,6 +1,7 @@
 #include "results/comparison.h"
 
 #include <cmath>
+#include <map>
 
 #include <gmock/gmock.h>
 
@@ -14,6 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 
 using Scores = std::vector<std::pair<std::string, double>>;
 
@@ -97,6 +99,53 @@ TEST(CompareRuns, PairsRunsOfOneModelAndSeed) {
   EXPECT_EQ(comparison.rows[5].speedup, "x");
 }
 
+TEST(CompareRuns, ABaselineHasABenchmarkInCommon) {
+  const std::vector<RunResults> runs = {
+      run_of("code-grpo", "grpo", {{50, {{"humaneval", 0.7}}}}),
+      run_of("begun", "grpo", {{0, {{"aime", 0.1}}}}),  // nothing after step 0 yet
+      run_of("grpo", "grpo", {{50, {{"aime", 0.2}}}, {100, {{"aime", 0.4}}}}),
+      run_of("antisd", "antisd", {{25, {{"aime", 0.5}}}}),
+      run_of("code-antisd", "antisd", {{25, {{"humaneval", 0.8}}}}),
+      run_of("other", "antisd", {{25, {{"gsm", 0.8}}}})};
+  const Comparison comparison = compare_runs(runs);
+  std::map<std::string, std::pair<std::string, std::string>> found;
+  for (const ComparisonRow& row : comparison.rows)
+    found[row.name] = {row.baseline, row.speedup};
+  EXPECT_THAT(found["antisd"], Pair("grpo", "4.0"));
+  EXPECT_THAT(found["code-antisd"], Pair("code-grpo", "2.0"));
+  EXPECT_THAT(found["grpo"], Pair("grpo", "1.0"));
+  EXPECT_THAT(found["other"], Pair("", "-"));
+}
+
+// Of GRPO runs of one model and seed: the one that began where the run began, then the one with
+// more benchmarks in common.
+TEST(CompareRuns, ABaselineBeganWhereTheRunBegan) {
+  std::vector<RunResults> runs = {run_of("grpo-longer", "grpo", {{50, {{"a", 0.6}}}}),
+                                  run_of("grpo", "grpo", {{100, {{"a", 0.4}}}}),
+                                  run_of("grpo-both", "grpo", {{80, {{"a", 0.5}, {"b", 0.5}}}}),
+                                  run_of("antisd", "antisd", {{25, {{"a", 0.7}}}}),
+                                  run_of("antisd-both", "antisd", {{20, {{"a", 0.7}, {"b", 0.6}}}}),
+                                  run_of("continual", "antisd", {{25, {{"a", 0.7}}}})};
+  runs[0].init_from = runs[5].init_from = "runs/grpo";
+  const Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(comparison.rows[3].baseline, "grpo");
+  EXPECT_EQ(comparison.rows[4].baseline, "grpo-both");
+  EXPECT_EQ(comparison.rows[5].baseline, "grpo-longer");
+}
+
+TEST(CompareRuns, TheBaseIsNoRunThatWentOnFromAnother) {
+  std::vector<RunResults> runs = {
+      run_of("continual", "antisd", {{0, {{"a", 0.6}}}, {50, {{"a", 0.7}}}}),
+      run_of("grpo", "grpo", {{0, {{"a", 0.3}}}, {200, {{"a", 0.6}}}})};
+  runs[0].init_from = "runs/grpo";
+  const Comparison comparison = compare_runs(runs);
+  ASSERT_EQ(comparison.rows.size(), 3u);
+  EXPECT_EQ(comparison.rows[0].name, "base");
+  EXPECT_EQ(comparison.rows[0].peak->average, 0.3);
+  runs.pop_back();  // none that began with the model: no base row
+  EXPECT_EQ(compare_runs(runs).rows[0].name, "continual");
+}
+
 TEST(CompareRuns, MarksAveragesOverOtherBenchmarks) {
   std::vector<RunResults> runs = {
       run_of("grpo", "grpo", {{10, {{"a", 0.2}, {"b", 0.8}}}, {20, {{"a", 0.4}, {"b", 0.5}}}}),
@@ -161,7 +210,9 @@ TEST(RunResults, ReadWhatIsWholeAndNoteTheRest) {
     std::filesystem::create_directories(path.parent_path());
     write_file_atomically(path, text);
   };
-  put("config.toml", "[method]\nname = \"grpo\"\n[model]\npath = \"m\"\n[train]\nseed = 3\n");
+  put("config.toml",
+      "[method]\nname = \"grpo\"\n[model]\npath = \"m\"\n[train]\nseed = 3\n"
+      "init_from = \"runs/grpo\"\n");
   put("run.json", "{\"method\":\"antisd\"}");
   put("eval/step-000010/summary.json", to_json_line(to_json(summary_of({{"a", 0.5}}))));
   put("eval/step-000000/summary.json", to_json_line(to_json(summary_of({{"a", 0.25}}))));
@@ -173,6 +224,7 @@ TEST(RunResults, ReadWhatIsWholeAndNoteTheRest) {
   EXPECT_EQ(run.method, "antisd");
   EXPECT_EQ(run.model, "m");
   EXPECT_EQ(run.seed, "3");
+  EXPECT_EQ(run.init_from, "runs/grpo");
   ASSERT_EQ(run.evaluations.size(), 2u);
   EXPECT_EQ(run.evaluations[0].step, 0);
   EXPECT_EQ(run.evaluations[1].summary.average, 0.5);

@@ -27,6 +27,7 @@ void read_config(const fs::path& directory, RunResults& run) {
   run.method = config.method.name;
   run.model = config.model.path;
   run.seed = std::to_string(config.train.seed);
+  run.init_from = config.train.init_from;
 }
 
 void read_method(const fs::path& directory, RunResults& run) {

@@ -25,6 +25,8 @@ struct RunResults {
   std::string method;  // "" where neither run.json nor config.toml says
   std::string model;   // model.path of its config.toml; "" where that does not say
   std::string seed;    // train.seed, likewise
+  // train.init_from, likewise: where it is not "" the run's step 0 is another run's end.
+  std::string init_from = {};
   std::vector<StepEvaluation> evaluations;  // by step, each once
   std::vector<std::string> notes;           // what could not be read
 };
