@@ -53,6 +53,7 @@ void CheckpointKeeper::save(std::int64_t step, const MetricSet& metrics,
   note_best(step, metrics, best);
   const std::filesystem::path folder = recorder_.directory() / "checkpoints";
   try {
+    recorder_.restore_directory();
     write(folder);
     Retention retention{.keep = config_.keep, .best_step = {}};
     if (best) retention.best_step = best->step;

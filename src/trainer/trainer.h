@@ -13,6 +13,7 @@
 #include "context/context_builder.h"
 #include "data/prompt_set.h"
 #include "optim/schedule.h"
+#include "trainer/alike_groups.h"
 #include "trainer/batch_grader.h"
 #include "trainer/recorder.h"
 #include "trainer/sampler.h"
@@ -96,6 +97,7 @@ class Trainer {
   std::optional<double> peak_flops_;  // of the device, where it is known
   MetricSet last_metrics_;
   CheckpointKeeper keeper_;
+  AlikeGroups alike_;
   bool evaluation_missing_ = false;  // of the last step that one was due at
 };
 
