@@ -1,5 +1,6 @@
 #include <iostream>
 #include <new>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -97,7 +98,8 @@ int parse_and_run(int argc, const char* const* argv) {
   return 2;
 }
 
-int report(const std::string& message, int exit_status) {
+// Needs no memory of its own: it also says that there is none left.
+int report(std::string_view message, int exit_status) {
   std::cout.flush();  // what was done before stays in order with the message on a terminal
   std::cerr << "antisd: " << message << std::endl;
   return exit_status;
@@ -118,6 +120,8 @@ int run_command_line(int argc, const char* const* argv) {
     return report("out of memory; give it smaller input or more memory", 1);
   } catch (const CheckFailure& failure) {
     return report(fmt::format("internal error, please report it: {}", failure.what()), 1);
+  } catch (const std::system_error& error) {  // a thread or a folder that is not to be had
+    return report(fmt::format("the system refuses: {}", error.what()), 1);
   } catch (const std::exception& error) {
     return report(fmt::format("internal error, please report it: {}", error.what()), 1);
   }

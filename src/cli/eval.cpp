@@ -70,6 +70,7 @@ void read_config(const EvalCommandOptions& options, const Subject& subject, RunC
     console.info(fmt::format("settings of {}", (subject.run / "config.toml").string()));
     config.options().load_toml(subject.run / "config.toml");
   }
+  const IntegerMap counts_of_run = config.eval.n;
   for (std::size_t i = 0; i < options.arguments.size(); ++i) {
     const std::string& argument = options.arguments[i];
     if (i == 0 && has_file) {
@@ -84,6 +85,7 @@ void read_config(const EvalCommandOptions& options, const Subject& subject, RunC
   }
   if (options.seed >= 0) config.options().assign(fmt::format("train.seed={}", options.seed));
   config.resolve();
+  drop_unknown_sample_counts(config.eval, counts_of_run);
   if (config.eval.benches.empty()) {
     throw InputError("no benchmark is named",
                      {.where = "eval.benches",

@@ -162,6 +162,7 @@ class Inspector {
         if (!reader.next(row)) return;
         if (is_rollout_row(row)) {
           rollout = read_rollout_row(row, method_.sign == 0 ? 0 : method_.lambda_max);
+          check_text(*rollout, microscope_.tokenizer());
         } else {
           problem = microscope_.read(std::move(row), reader.where(), stem, number);
         }

@@ -16,6 +16,16 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using testing::Outcome;
 
+// Puts a NaN into one weight of a small model.
+void spoil_weights(const fs::path& directory) {
+  CausalLm model = load_model(directory, at::kCPU, at::kFloat);
+  for (const WeightSlice& slice : weight_slices(model)) {
+    if (slice.name == "model.layers.1.mlp.down_proj.weight")
+      slice.of(model.parameters()[slice.parameter].value).view(-1)[5] = NAN;
+  }
+  save_model(model, directory, directory, at::kFloat);
+}
+
 class Inspect : public testing::CommandTest {
  protected:
   Inspect() {
@@ -116,6 +126,52 @@ TEST_F(Inspect, AGivenResponseWithSampledOnesAsItsGroup) {
   const Json response = report("- --samples 3", row)["responses"][0];
   EXPECT_TRUE(response["group_advantage"].is_number());
   EXPECT_EQ(report("- --samples 3", row)["summary"]["responses"], 1);
+}
+
+// The words in another order: every id has a text, and each is the wrong one.
+TEST_F(Inspect, AnotherModelsTokenizerIsRefusedByTheFirstRowThatDiffers) {
+  ASSERT_EQ(run("train run.toml method.gate.warmup_steps=1 train.steps=2 --threads 1 --device cpu "
+                "--quiet")
+                .status,
+            0);
+  EXPECT_EQ(inspect("run").status, 0);
+  fs::copy(folder_ / "model", folder_ / "other", fs::copy_options::recursive);
+  std::string tokenizer = read_file(folder_ / "other/tokenizer.json");
+  for (const auto& [word, id] : {std::pair{"\"win\":", 12}, {"\"lose\":", 13}, {"\"1\":", 14}}) {
+    const std::string entry = fmt::format("{}{}", word, id);
+    ASSERT_NE(tokenizer.find(entry), std::string::npos);
+    tokenizer.replace(tokenizer.find(entry), entry.size(),
+                      fmt::format("{}{}", word, id == 14 ? 12 : id + 1));
+  }
+  write("other/tokenizer.json", tokenizer);
+  const Outcome other = run("inspect other run --threads 1 --device cpu");
+  EXPECT_EQ(other.status, 2);
+  EXPECT_EQ(other.out, "");
+  EXPECT_THAT(other.err, AllOf(HasSubstr("run/rollouts/step-000001.jsonl:"),
+                               HasSubstr("the model's tokenizer reads response_ids as"),
+                               HasSubstr("the model that the run trained")));
+}
+
+TEST_F(Inspect, WeightsThatAreNoNumbersAreAnError) {
+  spoil_weights(folder_ / "model");
+  const Outcome given = inspect("-", one_line(row_));
+  EXPECT_EQ(given.status, 1) << given.err;
+  EXPECT_THAT(given.err, AllOf(HasSubstr("problem 'a', sample 0, under the student's prompt"),
+                               HasSubstr("model.layers.1.mlp.down_proj.weight holds NaN")));
+  EXPECT_EQ(inspect("problems.jsonl --samples 2").status, 1);
+  EXPECT_EQ(given.out, "");
+  // The same for the other commands that run a model.
+  const Outcome scored = run("score model --threads 1 --device cpu",
+                             R"({"id":"a","prompt_ids":[1,2],"response_ids":[3]})");
+  EXPECT_EQ(scored.status, 1);
+  EXPECT_EQ(scored.out, "");
+  EXPECT_THAT(scored.err, AllOf(HasSubstr("the row with id \"a\""),
+                                HasSubstr("model.layers.1.mlp.down_proj.weight")));
+  EXPECT_EQ(run("generate model --threads 1 --device cpu --prompt 'Numbers 1 |'").status, 1);
+  EXPECT_EQ(run("eval model run.toml eval.benches=problems.jsonl reward.kind=countdown "
+                "eval.max_sequence_tokens=20 --threads 1 --device cpu")
+                .status,
+            1);
 }
 
 TEST_F(Inspect, RolloutsOfARunNeedNoWeights) {

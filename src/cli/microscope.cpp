@@ -11,6 +11,7 @@
 #include "cli/rows.h"
 #include "cli/text_stream.h"
 #include "core/error.h"
+#include "scoring/finite_scores.h"
 #include "trainer/batch_grader.h"
 
 namespace antisd {
@@ -183,6 +184,15 @@ void Microscope::score_both(std::vector<Inspection>& inspections) {
                    {.temperature = config_.rollout.temperature,
                     .max_batch_tokens = config_.train.micro_batch_tokens,
                     .pack = {}});
+    check_finite(model(), scores, [&](std::size_t i) {
+      std::size_t scored = i / 2;  // of those with tokens
+      for (const Inspection& inspection : inspections) {
+        if (!inspection.ids.empty() && scored-- == 0)
+          return fmt::format("problem '{}', sample {}, under the {}'s prompt", inspection.id,
+                             inspection.sample, i % 2 == 0 ? "student" : "teacher");
+      }
+      return std::string();
+    });
   }
   std::size_t next = 0;
   for (Inspection& inspection : inspections) {

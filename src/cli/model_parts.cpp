@@ -28,7 +28,8 @@ PromptRenderer make_renderer(const fs::path& model, const DataConfig& config, co
   if (has_chat_template(model)) {
     chat = ChatTemplate::load(model);
   } else {
-    warn(fmt::format("{} has no chat template: prompts are given as plain text", model.string()));
+    warn(fmt::format("{} has no chat template: prompts are given as plain text{}", model.string(),
+                     config.chat_options.empty() ? "" : ", and data.chat_options change nothing"));
   }
   return PromptRenderer(Tokenizer::load(model), std::move(chat), config);
 }

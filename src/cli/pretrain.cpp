@@ -87,7 +87,7 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
   const at::Device device = choose_device(options.device);
   const auto report = [&](const std::string& text) { recorder.info(text); };
   std::optional<FoundCheckpoint> resumed;
-  if (options.resume) resumed = find_checkpoint_to_resume(recorder);
+  if (options.resume) resumed = find_checkpoint_to_resume(recorder, config, options);
   const fs::path origin = find_origin(config, recorder);
   const std::vector<TokenId> stop_ids = find_stop_ids(
       origin, Tokenizer::load(origin), [&](const std::string& w) { recorder.warn(w); });
@@ -127,6 +127,7 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
     parts.grader = grader.get();
   }
 
+  warn_of_warm_up(config, [&](const std::string& w) { recorder.warn(w); });
   recorder.open(config, run_info(device, state.model.dtype(), "pretrain"), state.step);
   if (state.step >= config.train.steps) {
     recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",

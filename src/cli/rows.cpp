@@ -8,11 +8,13 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/start_thread.h"
 #include "core/thread_pool.h"
 #include "io/jsonl.h"
 
@@ -48,14 +50,19 @@ class RowPipeline {
               int workers)
       : options_(options),
         work_(work),
-        open_(static_cast<std::size_t>(workers) * 4),
-        pool_(workers) {}
+        workers_(workers),
+        open_(static_cast<std::size_t>(workers) * 4) {}
 
   void run(JsonlReader& reader, JsonlWriter& writer) {
-    std::thread writing([&] { write_in_order(writer); });
-    bool more = true;
-    while (more)
-      more = read_one(reader);
+    std::thread writing = start_thread([&] { write_in_order(writer); });
+    std::exception_ptr read_error;  // of the row behind all that were read
+    try {
+      pool_.emplace(workers_);  // after the writer, which it cannot do without
+      while (read_one(reader)) {
+      }
+    } catch (...) {
+      read_error = std::current_exception();
+    }
     {
       const std::lock_guard lock(mutex_);
       ended_ = true;
@@ -63,34 +70,30 @@ class RowPipeline {
     changed_.notify_all();
     writing.join();
     if (error_) std::rethrow_exception(error_);
+    if (read_error) std::rethrow_exception(read_error);
   }
 
  private:
-  // False at the end, after a line that is no row, or once a row has failed.
+  // False at the end, or once a row has failed. Throws where no row can be read.
   bool read_one(JsonlReader& reader) {
     std::future<Json> result;
-    bool more = true;
     try {
       Json row;
       if (!reader.next(row)) return false;
-      result = pool_.submit([this, row = std::move(row), where = reader.where()] {
+      result = pool_->submit([this, row = std::move(row), where = reader.where()] {
         return answer(options_, work_, row, where);
       });
     } catch (const InputError& error) {
+      if (!options_.keep_going) throw;
       std::promise<Json> promise;
-      if (options_.keep_going) {
-        promise.set_value({{"error", error.message()}});
-      } else {
-        promise.set_exception(std::current_exception());
-        more = false;
-      }
+      promise.set_value({{"error", error.message()}});
       result = promise.get_future();
     }
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return results_.size() < open_ || failed_; });
     results_.push_back(std::move(result));
     changed_.notify_all();
-    return more && !failed_;
+    return !failed_;
   }
 
   void write_in_order(JsonlWriter& writer) {
@@ -132,6 +135,7 @@ class RowPipeline {
  private:
   const RowStreamOptions& options_;
   const std::function<Json(const Json&)>& work_;
+  const int workers_;
   const std::size_t open_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -139,7 +143,7 @@ class RowPipeline {
   bool ended_ = false;
   std::atomic<bool> failed_ = false;
   std::exception_ptr error_;
-  ThreadPool pool_;
+  std::optional<ThreadPool> pool_;
 };
 
 }  // namespace

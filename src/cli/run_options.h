@@ -19,7 +19,8 @@ namespace antisd {
 
 struct RunOptions {
   std::vector<std::string> arguments;  // a file, then key=value
-  bool resume = false;  // go on from the newest whole checkpoint of the run directory
+  bool resume = false;             // go on from the newest whole checkpoint of the run directory
+  std::vector<std::string> allow;  // keys or sections that may mean something else then
   std::string device = "auto";
   std::string dtype;
   int threads = available_threads();
@@ -32,13 +33,20 @@ void add_run_options(CLI::App& app, RunOptions& options);
 // The file and the overrides, resolved. InputError.
 void read_config(const RunOptions& options, RunConfig& config);
 
+// Where optim.warmup_steps is not shorter than the run.
+void warn_of_warm_up(const RunConfig& config, const std::function<void(const std::string&)>& warn);
+
 // What run.json says. `method` is the training method's name.
 RunInfo run_info(at::Device device, at::ScalarType dtype, const std::string& method);
 
 // Newer checkpoints that are not whole, each a warning.
 void warn_of_skipped(Recorder& recorder, const NewestCheckpoint& newest);
-// The newest whole checkpoint of the run directory, if any; says which it is.
-std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder);
+// The newest whole checkpoint of the run directory, if any; says which it is, and every difference
+// between the configuration that the run had and that of now. InputError for one that changes what
+// the run means and is not in options.allow.
+std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder,
+                                                         const RunConfig& config,
+                                                         const RunOptions& options);
 
 // Locks config.record.dir, refuses one that holds a run unless resuming, and writes down how `work`
 // ended, whatever it threw. `work` is given the recorder and the last step done, which it keeps up

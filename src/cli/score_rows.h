@@ -9,7 +9,8 @@
 namespace antisd {
 
 // Scores every row of the stream: {"logp": [..], "entropy": [..]}. `read` makes a request of a row;
-// up to options.max_batch_tokens go through the model at once.
+// up to options.max_batch_tokens go through the model at once. RunError where a score is no finite
+// number.
 int score_rows(const RowStreamOptions& rows, const CausalLm& model, const ScoreOptions& options,
                const std::function<ScoreRequest(const Json& row)>& read);
 

@@ -325,7 +325,8 @@ TEST_F(Train, MistakesAreOneClearMessage) {
   shape["hidden_size"] = 24;
   write_file_atomically(folder_ / "other/config.json", shape.dump());
   const std::string other = "model.path=" + (folder_ / "other").string();
-  EXPECT_THAT(message("run", "--resume " + other), HasSubstr("[20, 16]"));
+  EXPECT_THAT(message("run", "--resume " + other), HasSubstr("--allow model.path"));
+  EXPECT_THAT(message("run", "--resume --allow model.path " + other), HasSubstr("[20, 16]"));
   EXPECT_THAT(
       message("h", fmt::format("{} train.init_from='{}'", other, (folder_ / "run").string())),
       HasSubstr("[20, 16]"));

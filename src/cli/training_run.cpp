@@ -8,6 +8,7 @@
 #include "checkpoint/checkpoint.h"
 #include "cli/device_choice.h"
 #include "cli/model_parts.h"
+#include "context/templates.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "eval/evaluator.h"
@@ -41,9 +42,9 @@ FoundCheckpoint find_parent(const fs::path& path, Recorder& recorder) {
                    {.where = path.string(), .remedy = "train it further, or name a checkpoint"});
 }
 
-Source find_source(const RunConfig& config, bool resume, Recorder& recorder) {
+Source find_source(const RunConfig& config, const RunOptions& options, Recorder& recorder) {
   Source source;
-  if (resume) source.resumed = find_checkpoint_to_resume(recorder);
+  if (options.resume) source.resumed = find_checkpoint_to_resume(recorder, config, options);
   if (!source.resumed && !config.train.init_from.empty()) {
     source.parent = find_parent(config.train.init_from, recorder);
     recorder.info(fmt::format("starting from {}", source.parent->path.string()));
@@ -132,11 +133,18 @@ void check_gradable(const PromptSet& problems, const RewardConfig& reward) {
   }
 }
 
+// Entries of tables that nothing would read: better said before the directory holds a run.
+void check_tables(const RunConfig& config) {
+  check_sample_counts(config.eval);
+  teacher_templates(task_of(config.reward, config.data), config.context.templates);
+}
+
 int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
              Console& console, const std::function<bool()>& stop, std::int64_t& last_step) {
   const Method method = resolve_method(config.method, config.loss);
+  check_tables(config);
   const at::Device device = choose_device(options.device);
-  const Source source = find_source(config, options.resume, recorder);
+  const Source source = find_source(config, options, recorder);
   const auto warn = [&](const std::string& text) { recorder.warn(text); };
   const PromptRenderer renderer = make_renderer(source.model, config.data, warn);
   PromptSetReport report;
@@ -239,6 +247,22 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
   return problems;
 }
 
+namespace {
+
+// A warm-up that lasts as long as the run: the learning rate, or the method, that was asked for
+// never comes.
+void warn_of_warm_ups(const RunConfig& config, const Method& method, const Warn& warn) {
+  warn_of_warm_up(config, warn);
+  const std::int64_t gate = config.method.gate.warmup_steps;
+  if (method.gate.signal != GateSignal::kNone && gate >= config.train.steps)
+    warn(
+        fmt::format("method.gate.warmup_steps = {} is not less than train.steps = {}: the method's "
+                    "term is never used, and the run is plain GRPO",
+                    gate, config.train.steps));
+}
+
+}  // namespace
+
 void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
                     const Warn& warn) {
   const std::int64_t longest = config.rollout.max_sequence_tokens;
@@ -254,6 +278,7 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
                     "prompt and response may not fit the model's {} positions",
                     config.context.max_solution_tokens, shape.max_positions));
   }
+  warn_of_warm_ups(config, method, warn);
   const CheckpointConfig& saved = config.checkpoint;
   if (saved.keep_best.starts_with("val-") &&
       (config.eval.benches.empty() || config.eval.every == 0)) {

@@ -1,4 +1,5 @@
 // The sections [method] and [context]: their keys, what the presets imply, what contradicts itself.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -143,6 +144,12 @@ void RunConfig::resolve() {
   }
   if (method.preset == "released" && !options_.find("rollout.max_sequence_tokens")->was_set())
     options_.imply("method.preset", kReleasedLength);
+  // A prompt may fill half of a sequence, unless somebody said how long it may be.
+  if (!options_.find("data.max_prompt_tokens")->was_set()) {
+    const std::int64_t half =
+        std::min(DataConfig().max_prompt_tokens, rollout.max_sequence_tokens / 2);
+    options_.imply("rollout.max_sequence_tokens", fmt::format("data.max_prompt_tokens={}", half));
+  }
   validate();
 }
 

@@ -34,7 +34,9 @@ void RunConfig::describe_data_and_model() {
   o.add("data.chat_options", data.chat_options,
         "variables for the chat template, e.g. {enable_thinking = false}");
   o.add("data.map", data.map, "our column -> the file's, e.g. {problem = \"question\"}");
-  o.add("data.max_prompt_tokens", data.max_prompt_tokens, "longer prompts are dropped and counted")
+  o.add("data.max_prompt_tokens", data.max_prompt_tokens,
+        "longer prompts are dropped and counted; unless set, half of rollout.max_sequence_tokens "
+        "and at most 2048")
       .at_least(1);
   o.add("data.shuffle", data.shuffle, "a new order each epoch, from the seed");
 

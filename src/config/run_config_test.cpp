@@ -70,6 +70,31 @@ TEST(RunConfig, ContradictionsAreRefused) {
   EXPECT_THAT(refused({"reward.kind=command"}), HasSubstr("reward.command"));
 }
 
+// 2048 unless the sequences are short; what somebody set stays, also where it is printed.
+TEST(RunConfig, PromptsFollowTheSequencesUnlessTheirLengthIsSet) {
+  const auto tokens = [](std::initializer_list<const char*> lines) {
+    RunConfig c;
+    for (const char* line : lines)
+      c.options().assign(line);
+    c.resolve();
+    RunConfig again;
+    again.options().load_toml_text(c.options().to_toml(false), "printed");
+    again.resolve();
+    EXPECT_EQ(again.options().to_toml(false), c.options().to_toml(false));
+    return c.data.max_prompt_tokens;
+  };
+  EXPECT_EQ(tokens({}), 2048);
+  EXPECT_EQ(tokens({"rollout.max_sequence_tokens=512"}), 256);
+  EXPECT_EQ(tokens({"rollout.max_sequence_tokens=2"}), 1);
+  EXPECT_EQ(tokens({"rollout.max_sequence_tokens=9000"}), 2048);
+  EXPECT_EQ(tokens({"method.preset=released"}), 2048);
+  EXPECT_EQ(tokens({"rollout.max_sequence_tokens=512", "data.max_prompt_tokens=500"}), 500);
+  RunConfig set;
+  set.options().load_toml_text("[data]\nmax_prompt_tokens = 600\n", "file");
+  set.options().assign("rollout.max_sequence_tokens=512");
+  EXPECT_THAT(error_of([&] { set.resolve(); }), HasSubstr("data.max_prompt_tokens = 600"));
+}
+
 TEST(RunConfig, ThePresetSetsWhatTheReleasedCodeDoes) {
   RunConfig c;
   c.options().assign("method.preset=released");

@@ -165,6 +165,17 @@ TEST(PromptRenderer, ChatOptionsReachTheTemplate) {
   EXPECT_THAT(renderer.text(std::vector<ChatMessage>{{"user", "w1"}}), EndsWith("<assistant>calm"));
 }
 
+TEST(PromptRenderer, AChatOptionThatTheTemplateNeverReadsIsRefused) {
+  const auto refused = [](const std::string& name) {
+    DataConfig data;
+    data.chat_options[name] = std::string("calm");
+    return testing::error_of([&] { PromptRenderer(word_tokenizer(), ChatTemplate(kChat), data); });
+  };
+  EXPECT_EQ(refused("modd"),
+            "data.chat_options: the chat template never reads 'modd'; did you mean 'mood'?");
+  EXPECT_THAT(refused("enable_thinking"), HasSubstr("never reads 'enable_thinking'"));
+}
+
 TEST(PromptRenderer, WithoutAChatTemplateTextsAreJoined) {
   DataConfig data;
   data.template_name = "countdown";

@@ -12,7 +12,9 @@ PromptRenderer::PromptRenderer(Tokenizer tokenizer, std::optional<ChatTemplate> 
     : tokenizer_(std::move(tokenizer)),
       chat_(std::move(chat)),
       student_template_(student_template(config.template_name)),
-      variables_(template_variables(tokenizer_, config.chat_options)) {}
+      variables_(template_variables(tokenizer_, config.chat_options)) {
+  if (chat_) check_chat_options(*chat_, config.chat_options);
+}
 
 std::vector<ChatMessage> PromptRenderer::student_messages(const Problem& problem) const {
   if (!problem.messages.empty()) return problem.messages;

@@ -22,7 +22,7 @@ namespace antisd {
 class PromptRenderer {
  public:
   // Without a chat template (base models, word-level ones) messages are joined by line ends.
-  // InputError for an unknown data.template.
+  // InputError for an unknown data.template, or chat_options that the template never reads.
   PromptRenderer(Tokenizer tokenizer, std::optional<ChatTemplate> chat, const DataConfig& config);
 
   // A chat list as it is; else one user message, the problem in the student's template.

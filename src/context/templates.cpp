@@ -89,9 +89,11 @@ TaskTemplates teacher_templates(const std::string& task, const StringMap& replac
   TaskTemplates templates = task_templates(task);
   for (const auto& [key, text] : replacements) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
+      const std::string nearest = nearest_name(key, known);
       throw InputError(fmt::format("there is no teacher template '{}'", key),
                        {.where = "context.templates",
-                        .remedy = fmt::format("did you mean '{}'?", nearest_name(key, known))});
+                        .remedy = nearest.empty() ? fmt::format("use {}", fmt::join(known, ", "))
+                                                  : fmt::format("did you mean '{}'?", nearest)});
     }
     check_places(key, text, !key.ends_with(kSuffix));
     if (key == task) templates.teacher = text;

@@ -89,6 +89,18 @@ toml::table parse_toml(std::string_view text, const std::string& name) {
   }
 }
 
+// The whole stream. A device such as /dev/zero never ends.
+std::string read_bounded(std::istream& stream, const std::string& where) {
+  constexpr std::size_t kMostBytes = 16 << 20;
+  std::string text(kMostBytes + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() <= kMostBytes) return text;
+  throw InputError(
+      fmt::format("longer than the {} MiB that a configuration may have", kMostBytes >> 20),
+      {.where = where, .remedy = "check that it is the right file"});
+}
+
 // A value of the command line as TOML: strings may come bare, lists of strings separated by commas.
 std::string command_line_toml(const OptionField& field, const std::string& value) {
   const bool quoted = value.starts_with('"') || value.starts_with('\'');
@@ -189,15 +201,15 @@ void OptionSet::load_file(const std::filesystem::path& file, const std::string& 
                        ? "check the path; `antisd config --defaults` prints one to start from"
                        : "the path is relative to the file that names it"});
   }
-  const std::filesystem::path itself = std::filesystem::canonical(file);
+  std::error_code error;
+  std::filesystem::path itself = std::filesystem::canonical(file, error);
+  if (error) itself = std::filesystem::absolute(file);  // a pipe, /dev/fd/63, has no path
   if (std::find(extended_by.begin(), extended_by.end(), itself) != extended_by.end()) {
     throw InputError(fmt::format("'{}' extends itself", file.string()),
                      {.where = where, .remedy = "remove one `extends` of the circle"});
   }
   extended_by.push_back(itself);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  load_text(text.str(), file, extended_by);
+  load_text(read_bounded(stream, where), file, extended_by);
 }
 
 void OptionSet::load_text(std::string_view text, const std::filesystem::path& file,

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "core/nearest.h"
@@ -110,6 +111,20 @@ TEST(OptionSet, AFileExtendsAnother) {
 }
 
 // A preset fills in what nobody said, and what was said before it.
+// From `antisd config <(...)`, and what never ends.
+TEST(OptionSet, AFileMayBeAPipeButNotEndless) {
+  Sample s;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string text = "[rollout]\ngroup_size = 16\n";
+  ASSERT_EQ(write(ends[1], text.data(), text.size()), std::ssize(text));
+  close(ends[1]);
+  s.options.load_toml(fmt::format("/dev/fd/{}", ends[0]));
+  close(ends[0]);
+  EXPECT_EQ(s.options.find("rollout.group_size")->value_toml(), "16");
+  EXPECT_THAT(error_of([&] { s.options.load_toml("/dev/zero"); }), HasSubstr("longer than"));
+}
+
 TEST(OptionSet, AKeyImpliesOthersUnlessTheyWereSetBesideItOrLater) {
   const auto group_size = [](std::initializer_list<const char*> files, const char* line) {
     Sample s;

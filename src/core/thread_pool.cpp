@@ -6,9 +6,15 @@
 #include <exception>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <string>
+#include <system_error>
 
+#include <fmt/format.h>
 #include <sched.h>
+
+#include "core/error.h"
+#include "core/start_thread.h"
 
 namespace antisd {
 namespace {
@@ -53,11 +59,40 @@ struct Loop {
   std::exception_ptr error;
 };
 
+// Once a process: every pool of it meets the same limit.
+void warn_of_fewer(std::size_t started, int asked, const std::string& reason) {
+  static std::atomic<bool> warned = false;
+  if (warned.exchange(true)) return;
+  fmt::print(stderr, "antisd: warning: {} of {} threads: {}; going on with these\n", started, asked,
+             reason);
+}
+
 }  // namespace
 
+std::thread start_thread(std::function<void()> body) {
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::system_error& error) {
+    throw RunError(fmt::format("a thread cannot be started: {}", error.code().message()),
+                   {.remedy = "raise the limits of processes and memory (ulimit -u, ulimit -v), or "
+                              "ask for fewer threads"});
+  }
+}
+
+// Where the system gives fewer threads than asked for, the pool goes on with those, since no result
+// depends on their number.
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 0; i < threads; ++i)
-    threads_.emplace_back([this] { work(); });
+  threads_.reserve(static_cast<std::size_t>(std::max(threads, 0)));
+  try {
+    for (int i = 0; i < threads; ++i)
+      threads_.push_back(start_thread([this] { work(); }));
+  } catch (const RunError& error) {
+    if (threads_.empty()) throw;
+    warn_of_fewer(threads_.size(), threads, error.problem());
+  } catch (const std::bad_alloc&) {
+    if (threads_.empty()) throw;
+    warn_of_fewer(threads_.size(), threads, "out of memory");
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -95,8 +130,12 @@ void ThreadPool::parallel_for(std::size_t count, const std::function<void(std::s
   if (count == 0) return;
   const auto loop = std::make_shared<Loop>(count, body);
   const std::size_t helpers = std::min(count - 1, threads_.size());
-  for (std::size_t i = 0; i < helpers; ++i)
-    enqueue([loop] { loop->run(); });
+  try {
+    for (std::size_t i = 0; i < helpers; ++i)
+      enqueue([loop] { loop->run(); });
+  } catch (const std::bad_alloc&) {
+    // Those that were enqueued use `body`, so the loop has to end here; with fewer helpers it does.
+  }
   loop->run();
   std::unique_lock lock(loop->mutex);
   loop->done.wait(lock, [&] { return loop->finished == count; });

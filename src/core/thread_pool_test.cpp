@@ -1,9 +1,14 @@
 #include "core/thread_pool.h"
 
 #include <atomic>
+#include <iostream>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "core/limit_testing.h"
+#include "core/testing.h"
 
 namespace antisd {
 namespace {
@@ -55,6 +60,37 @@ TEST(ThreadPool, FinishesWhatWasSubmittedBeforeItGoes) {
       pool.submit([&] { ++done; });
   }
   EXPECT_EQ(done, 50);
+}
+
+// The limit of address space leaves room for few stacks, which is how the system refuses threads.
+TEST(ThreadPool, TheSystemsRefusalEndsNothing) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs the address space that this test takes away";
+#endif
+  EXPECT_EXIT(
+      {
+        testing::limit_address_space(100 << 20);
+        ThreadPool pool(256);  // 8 MiB of stack each
+        std::atomic<int> sum{0};
+        pool.parallel_for(1000, [&](std::size_t) { ++sum; });
+        _exit(sum == 1000 && pool.size() < 256 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "of 256 threads: a thread cannot be started");
+}
+
+TEST(ThreadPool, WithoutOneThreadIsAnError) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs the address space that this test takes away";
+#endif
+  EXPECT_EXIT(
+      {
+        testing::limit_address_space(32 << 20);
+        const ThreadPool all(64);  // that the system gives, kept stacks of other tests included
+        const std::string message = testing::error_of([] { ThreadPool pool(3); });
+        std::cerr << message << std::endl;
+        _exit(0);
+      },
+      ::testing::ExitedWithCode(0), "a thread cannot be started: .*ulimit -u");
 }
 
 TEST(ThreadPool, AtLeastOneThreadIsAvailable) {

@@ -32,7 +32,9 @@ std::size_t TrainingDocument::prompt_tokens() const {
 ChatEncoder::ChatEncoder(Tokenizer tokenizer, ChatTemplate chat, const ScalarMap& chat_options)
     : tokenizer_(std::move(tokenizer)),
       chat_(std::move(chat)),
-      variables_(template_variables(tokenizer_, chat_options)) {}
+      variables_(template_variables(tokenizer_, chat_options)) {
+  check_chat_options(chat_, chat_options);
+}
 
 std::string ChatEncoder::render(const Json& messages, std::size_t count,
                                 bool generation_prompt) const {

@@ -14,6 +14,17 @@ namespace {
 
 constexpr std::size_t kExamples = 5;
 
+// Bytes of text a token, which no text has on average: the longest tokens of real vocabularies have
+// half of it.
+constexpr std::int64_t kMostTokenBytes = 256;
+
+std::int64_t prompt_bytes(const Problem& problem) {
+  std::int64_t bytes = std::ssize(problem.problem);
+  for (const ChatMessage& message : problem.messages)
+    bytes += std::ssize(message.content);
+  return bytes;
+}
+
 // The answers to "why not this row?", in the order they are asked.
 class Filter {
  public:
@@ -34,10 +45,11 @@ class Filter {
     if (options_.drop_duplicates && !seen_.insert(normalised_text(prompt_text(problem))).second) {
       return "duplicate problem";
     }
-    if (options_.max_prompt_tokens > 0 &&
-        options_.count_tokens(problem) > options_.max_prompt_tokens) {
+    if (options_.max_prompt_tokens == 0) return "";
+    // Megabytes need not be tokenized to be too long, and a template may refuse them.
+    const bool is_huge = prompt_bytes(problem) / kMostTokenBytes > options_.max_prompt_tokens;
+    if (is_huge || options_.count_tokens(problem) > options_.max_prompt_tokens)
       return fmt::format("prompt over {} tokens", options_.max_prompt_tokens);
-    }
     return "";
   }
 
@@ -55,6 +67,16 @@ void count_drop(PromptSetReport& report, const std::string& reason, const std::s
   }
   ++entry->count;
   if (entry->examples.size() < kExamples) entry->examples.push_back(id);
+}
+
+// What the template refuses, with the row's place in front.
+std::string placed_reason(Filter& filter, const Problem& problem, const std::string& where) {
+  try {
+    return filter.reason(problem);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("problem '{}': {}", problem.id, error.message()),
+                     {.where = where});
+  }
 }
 
 std::string fingerprint_of(const std::vector<Problem>& problems) {
@@ -115,7 +137,8 @@ PromptSet PromptSet::load(const PromptSetOptions& options, PromptSetReport* repo
     for (Json row; reader.next(row);) {
       ++counts.read;
       Problem problem = parser.parse(row, reader.where(), reader.stem(), reader.row());
-      if (const std::string reason = filter.reason(problem); !reason.empty()) {
+      const std::string reason = placed_reason(filter, problem, reader.where());
+      if (!reason.empty()) {
         count_drop(counts, reason, problem.id);
         continue;
       }

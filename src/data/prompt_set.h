@@ -45,7 +45,8 @@ struct PromptSetReport {
 
 class PromptSet {
  public:
-  // InputError "FILE:LINE: ..." for a row that cannot be used, and where no row is left.
+  // InputError "FILE:LINE: ..." for a row that cannot be used or whose tokens cannot be counted,
+  // and where no row is left. A prompt that is too long by its bytes alone is dropped uncounted.
   static PromptSet load(const PromptSetOptions& options, PromptSetReport* report = nullptr);
 
   std::size_t size() const { return problems_.size(); }

@@ -218,6 +218,49 @@ TEST_F(PromptSetTest, FiltersReportWhatTheyDrop) {
               HasSubstr("no problem is left"));
 }
 
+// A row of megabytes is dropped like any other that is too long, without being rendered.
+TEST_F(PromptSetTest, AHugeRowIsDroppedAndCounted) {
+  std::vector<std::string> counted;
+  PromptSetOptions options{.files = {},
+                           .map = {},
+                           .max_prompt_tokens = 2048,
+                           .count_tokens = [&](const Problem& problem) -> std::int64_t {
+                             counted.push_back(problem.id);
+                             return std::ssize(prompt_text(problem));
+                           }};
+  const std::string huge(40 << 20, 'x');
+  const PromptSet set = load(R"({"id":"a","problem":"1+1?","answer":"2"})"
+                             "\n"
+                             R"({"id":"b","problem":")" +
+                                 huge +
+                                 R"(","answer":"2"})"
+                                 "\n"
+                                 R"({"id":"c","prompt":[{"role":"system","content":")" +
+                                 huge +
+                                 R"("},{"role":"user","content":"x"}],"answer":"2"})"
+                                 "\n",
+                             options);
+  EXPECT_EQ(set.size(), 1);
+  EXPECT_THAT(counted, ElementsAre("a"));
+  EXPECT_EQ(report_.text(), "3 rows read, 1 kept; 2 left out: prompt over 2048 tokens (b, c)");
+}
+
+TEST_F(PromptSetTest, WhatTheTemplateRefusesNamesTheRow) {
+  PromptSetOptions options{.files = {},
+                           .map = {},
+                           .max_prompt_tokens = 9,
+                           .count_tokens = [](const Problem& problem) -> std::int64_t {
+                             if (problem.id == "b") throw InputError("no system message, please");
+                             return 1;
+                           }};
+  EXPECT_THAT(
+      error(R"({"id":"a","problem":"1","answer":"2"})"
+            "\n"
+            R"({"id":"b","problem":"1","answer":"2"})",
+            options),
+      AllOf(HasSubstr("rows.jsonl:2: problem 'b'"), HasSubstr("no system message, please")));
+}
+
 TEST_F(PromptSetTest, FingerprintFollowsContentAndOrder) {
   const std::string a = R"({"id": "a", "problem": "p", "answer": "1"})";
   const std::string b = R"({"id": "b", "problem": "q", "answer": "2"})";

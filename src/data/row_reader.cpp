@@ -37,6 +37,8 @@ std::size_t end_of_value(std::string_view text, std::size_t position) {
 }
 
 bool starts_with_array(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe is read only once
   std::ifstream file(path, std::ios::binary);
   char c = 0;
   while (file.get(c)) {

@@ -4,10 +4,15 @@
 
 #include "core/option_set.h"
 #include "io/json.h"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace antisd {
 
 Json template_variables(const Tokenizer& tokenizer, const ScalarMap& chat_options);
+
+// InputError for a variable of data.chat_options that the template never reads: it would change
+// nothing, as a mistyped one does.
+void check_chat_options(const ChatTemplate& chat, const ScalarMap& chat_options);
 
 }  // namespace antisd

@@ -151,10 +151,19 @@ void check_gradable(const Benchmark& benchmark) {
   }
 }
 
-// By the benchmark's name or its file's.
+constexpr const char* kTask = "countdown";  // in eval.n: every benchmark of the built-in task
+
+// What eval.n may call a benchmark: its name or its file's, and the built-in task by its own.
+std::vector<std::string> keys_of(const fs::path& file) {
+  std::vector<std::string> keys = {name_of(file), file.stem().string()};
+  if (is_countdown_source(file.native())) keys.emplace_back(kTask);
+  return keys;
+}
+
 std::int64_t samples_of(const Benchmark& benchmark, const IntegerMap& n) {
-  for (const std::string& key :
-       {benchmark.name, benchmark.file.stem().string(), std::string("default")})
+  std::vector<std::string> keys = keys_of(benchmark.file);
+  keys.emplace_back("default");
+  for (const std::string& key : keys)
     if (const auto found = n.find(key); found != n.end()) return found->second;
   return 1;
 }
@@ -179,7 +188,49 @@ Benchmark load_benchmark(const std::string& name_or_path, const RunConfig& confi
   return benchmark;
 }
 
+namespace {
+
+std::vector<std::string> known_sample_counts(const EvalConfig& config) {
+  std::vector<std::string> known = {"default", kTask};
+  for (const auto& [name, _] : EvalConfig().n)
+    known.push_back(name);
+  for (const Alias& alias : kAliases)
+    known.emplace_back(alias.stem);
+  for (const std::string& name : config.benches) {
+    for (std::string& key : keys_of(name))
+      known.push_back(std::move(key));
+  }
+  for (const std::string& name : names_in(config.dir))
+    known.push_back(name);
+  return known;
+}
+
+}  // namespace
+
+void drop_unknown_sample_counts(EvalConfig& config, const IntegerMap& of_run) {
+  const std::vector<std::string> known = known_sample_counts(config);
+  std::erase_if(config.n, [&](const auto& entry) {
+    const auto before = of_run.find(entry.first);
+    return before != of_run.end() && before->second == entry.second &&
+           std::find(known.begin(), known.end(), entry.first) == known.end();
+  });
+}
+
+void check_sample_counts(const EvalConfig& config) {
+  const std::vector<std::string> known = known_sample_counts(config);
+  for (const auto& [name, _] : config.n) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string nearest = nearest_name(name, known);
+    throw InputError(
+        fmt::format("'{}' is neither a known benchmark nor one of eval.benches", name),
+        {.where = "eval.n",
+         .remedy = nearest.empty() ? "name a benchmark, or default for those without an entry"
+                                   : fmt::format("did you mean '{}'?", nearest)});
+  }
+}
+
 std::vector<Benchmark> load_benchmarks(const RunConfig& config) {
+  check_sample_counts(config.eval);
   std::vector<Benchmark> benchmarks;
   std::set<std::string> names;
   for (const std::string& name : config.eval.benches) {
@@ -208,6 +259,8 @@ std::vector<std::string> overlap_notes(std::span<const Benchmark> benchmarks,
   }
   const ProblemParser parser(map, /*require_answer=*/false);
   for (const std::string& file : training_files) {
+    std::error_code ignored;
+    if (fs::is_fifo(file, ignored)) continue;  // its rows came once, and training has them
     RowReader reader(file);
     for (Json row; reader.next(row);) {
       if (map.empty() && is_raw_code_row(row)) continue;

@@ -33,7 +33,13 @@ struct Benchmark {
 // InputError for a file that is missing (naming the nearest that is there), empty, or holds a row
 // that its grader cannot use.
 Benchmark load_benchmark(const std::string& name_or_path, const RunConfig& config);
-// All of eval.benches; InputError where two have the same name.
+// InputError for an entry of eval.n that no benchmark answers to: neither `default`, nor a known
+// name, nor one of eval.benches or of the files in eval.dir.
+void check_sample_counts(const EvalConfig& config);
+// Takes such entries away that come from a run whose benchmarks are not those of now.
+void drop_unknown_sample_counts(EvalConfig& config, const IntegerMap& of_run);
+
+// All of eval.benches; InputError where two have the same name, or eval.n names none.
 std::vector<Benchmark> load_benchmarks(const RunConfig& config);
 
 // The words around a problem: those of training where the benchmark is graded as training is, else

@@ -117,6 +117,24 @@ TEST_F(BenchmarkTest, NotesTrainingProblems) {
   EXPECT_THAT(overlap_notes(benchmarks, {}, {}), IsEmpty());
 }
 
+TEST_F(BenchmarkTest, ACountForNoBenchmarkIsRefused) {
+  put("own.jsonl", R"({"problem":"1+1?","answer":"2"})");
+  put("beside.jsonl", R"({"problem":"1+1?","answer":"2"})");
+  config_.eval.benches = {(folder_ / "own.jsonl").string(), "countdown:3:held-out:4"};
+  config_.eval.n = {{"own", 3}, {"default", 2}, {"math500", 4}, {"beside", 5}, {"countdown", 7}};
+  const std::vector<Benchmark> benchmarks = load_benchmarks(config_);
+  EXPECT_EQ(benchmarks[0].n, 3);
+  EXPECT_EQ(benchmarks[1].n, 7);
+  config_.eval.n["math50"] = 8;
+  EXPECT_THAT(testing::error_of([&] { load_benchmarks(config_); }),
+              AllOf(HasSubstr("eval.n: 'math50' is neither"), HasSubstr("mean 'math500'?")));
+  // A run's own entries for benchmarks that are not asked for now are no mistake.
+  EvalConfig of_run = config_.eval;
+  drop_unknown_sample_counts(of_run, config_.eval.n);
+  EXPECT_EQ(of_run.n.count("math50"), 0);
+  EXPECT_EQ(of_run.n.at("own"), 3);
+}
+
 TEST_F(BenchmarkTest, ReadsTheRealOnes) {
   const std::filesystem::path shared = testing::shared_data("bench");
   ANTISD_NEEDS_SHARED(shared);

@@ -122,7 +122,12 @@ Evaluator::Prepared Evaluator::prepare(const Benchmark& benchmark, const CausalL
   const std::int64_t longest =
       std::min(config_.eval.max_sequence_tokens, model.shape().max_positions);
   for (const Problem& problem : benchmark.problems) {
-    prepared.prompts.push_back(renderer_.encode(messages_of(problem, words)));
+    try {
+      prepared.prompts.push_back(renderer_.encode(messages_of(problem, words)));
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("problem '{}': {}", problem.id, error.message()),
+                       {.where = benchmark.file.string()});
+    }
     const std::int64_t tokens = std::ssize(prepared.prompts.back());
     if (tokens > 0 && tokens < longest) continue;
     throw InputError(

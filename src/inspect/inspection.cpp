@@ -190,9 +190,30 @@ RolloutRow read_rollout_row(const Json& row, double lambda) {
   inspection.group_advantage = read_number(row, "group_advantage");
   inspection.lambda = read_number(row, "lambda").value_or(lambda);
   inspection.source = read_text(row, "context_source");
+  if (row.contains("text") && row["text"].is_string()) read.text = row["text"].get<std::string>();
   inspection.prompt_ids = read_ids(row, "prompt_ids");
   inspection.teacher_prompt_ids = read_ids(row, "teacher_prompt_ids");
   return read;
+}
+
+void check_text(const RolloutRow& row, const Tokenizer& tokenizer) {
+  if (!row.text) return;
+  std::vector<TokenId> known = row.inspection.ids;  // padded rows of the embedding have no text
+  std::erase_if(known, [&](TokenId id) { return id >= tokenizer.vocabulary_size(); });
+  // Half characters became U+FFFD when the row was written.
+  const std::string text =
+      to_json_line(Json(tokenizer.decode(known, /*skip_special_tokens=*/true)));
+  if (text == to_json_line(Json(*row.text))) return;
+  const auto beginning = [](const std::string& json) {
+    std::size_t end = std::min<std::size_t>(json.size(), 60);
+    while (end < json.size() && (json[end] & 0xC0) == 0x80)  // to the end of a character
+      ++end;
+    return json.substr(0, end);
+  };
+  throw InputError(
+      fmt::format("the model's tokenizer reads response_ids as {}..., the run wrote {}...",
+                  beginning(text), beginning(to_json_line(Json(*row.text)))),
+      {.remedy = "give the model that the run trained, or one with its tokenizer"});
 }
 
 Inspection recorded_inspection(RolloutRow row, const Tokenizer& tokenizer, const Method& method) {

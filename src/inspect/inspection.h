@@ -57,11 +57,16 @@ struct RolloutRow {
   Inspection inspection;                // neither described nor weighed
   std::vector<double> token_advantage;  // as the run wrote it; may be empty
   bool has_scores = false;              // of student and teacher both
+  std::optional<std::string> text;      // of the response, where the run wrote it down
 };
 
 // InputError for a row that contradicts itself. Without a `lambda` of its own a row gets the given
 // one.
 RolloutRow read_rollout_row(const Json& row, double lambda = 0);
+
+// InputError where the tokenizer makes another text of the row's ids than the run did: it is
+// another model's, and every table would show the wrong words.
+void check_text(const RolloutRow& row, const Tokenizer& tokenizer);
 
 // Whether a row has the columns of a rollout.
 bool is_rollout_row(const Json& row);

@@ -128,6 +128,20 @@ TEST(Inspection, ARolloutRowAsTheRunWroteIt) {
   EXPECT_EQ(inspection->source, "peer");
 }
 
+// What the run wrote beside the ids tells whose ids they are; special tokens are not in it.
+TEST(Inspection, ATokenizerThatReadsTheIdsOtherwiseIsRefused) {
+  const auto row = [](const Json& text) {
+    return read_rollout_row(
+        {{"response_ids", {1, 2, 0}}, {"teacher_prompt_ids", {4}}, {"text", text}});
+  };
+  const Tokenizer words = testing::few_words();
+  EXPECT_NO_THROW(check_text(row("Wait so"), words));
+  EXPECT_NO_THROW(check_text(row(nullptr), words));
+  EXPECT_THAT(testing::error_of([&] { check_text(row("So what"), words); }),
+              ::testing::AllOf(::testing::HasSubstr("\"Wait so\""),
+                               ::testing::HasSubstr("the run wrote \"So what\"")));
+}
+
 TEST(Inspection, RowsWithoutATeacherAreNoneAndBadOnesAreRefused) {
   Json row = rollout_row();
   row["teacher_logp"] = nullptr;

@@ -13,6 +13,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "io/regular_file.h"
 #include "io/system_error.h"
 #include "io/unique_fd.h"
 
@@ -150,11 +151,10 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 }
 
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) throw_cannot_read(path, errno);
+  const UniqueFd file = open_regular_file(path);
   std::string text;
   struct stat status {};
-  if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= max_bytes) {
+  if (::fstat(file.get(), &status) == 0 && status.st_size <= max_bytes) {
     text.reserve(static_cast<std::size_t>(status.st_size));
   }
   std::vector<char> chunk(1 << 16);

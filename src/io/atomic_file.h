@@ -48,7 +48,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 
 inline constexpr std::int64_t kMaxTextFileBytes = std::int64_t{1} << 30;
 
-// InputError where the file is missing, a folder, unreadable or longer than `max_bytes`.
+// InputError where the file is missing, no regular file, unreadable or longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path,
                       std::int64_t max_bytes = kMaxTextFileBytes);
 

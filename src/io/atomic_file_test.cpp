@@ -151,7 +151,7 @@ TEST(ReadFile, ReadsWholeFilesWithinTheLimit) {
   EXPECT_THAT(error_of([&] { read_file(folder / "text", 199'999); }),
               HasSubstr("longer than the 199999 bytes"));
   EXPECT_FALSE(read_file("/proc/self/status").empty());  // says that it has 0 bytes
-  EXPECT_THAT(error_of([&] { read_file("/dev/zero", 1 << 20); }), HasSubstr("longer than"));
+  EXPECT_THAT(error_of([&] { read_file("/dev/zero", 1 << 20); }), HasSubstr("a device"));
   EXPECT_THAT(error_of([&] { read_file(folder / "none"); }), HasSubstr("no such file"));
   EXPECT_THAT(error_of([&] { read_file(folder.path()); }), HasSubstr("it is a folder"));
 }

@@ -4,13 +4,12 @@
 #include <new>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "io/regular_file.h"
 #include "io/system_error.h"
-#include "io/unique_fd.h"
 
 namespace antisd {
 
@@ -43,8 +42,7 @@ std::string checksum_of(std::string_view bytes) {
 }
 
 std::string checksum_of_file(const std::filesystem::path& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) throw_cannot_read(path, errno);
+  const UniqueFd file = open_regular_file(path);
   Checksum sum;
   std::vector<std::byte> chunk(1 << 20);
   while (true) {

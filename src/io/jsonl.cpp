@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <istream>
+#include <new>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -17,6 +18,16 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\v\f") == std::string_view::npos;
+}
+
+// Where the memory does not suffice, the line is that of the error.
+void append(std::string& text, std::string_view more, std::int64_t& line) {
+  try {
+    text.append(more);
+  } catch (const std::bad_alloc&) {
+    ++line;
+    throw;
+  }
 }
 
 }  // namespace
@@ -53,7 +64,7 @@ bool JsonlReader::read_line() {
       too_long = true;
       text_.clear();
     }
-    if (!too_long) text_.append(chunk_.data(), length);
+    if (!too_long) append(text_, {chunk_.data(), length}, line_);
     if (chunk_full) {
       stream_->clear(stream_->rdstate() & ~std::ios::failbit);
       continue;
@@ -71,7 +82,7 @@ bool JsonlReader::read_line() {
   return true;
 }
 
-bool JsonlReader::next(Json& row) {
+bool JsonlReader::next(Json& row) try {
   while (stream_->good()) {
     if (!read_line()) return false;
     if (is_blank(text_)) continue;
@@ -83,6 +94,11 @@ bool JsonlReader::next(Json& row) {
     return true;
   }
   return false;
+} catch (const std::bad_alloc&) {
+  text_ = std::string();  // so that there is room for the message
+  row = nullptr;
+  throw RunError("out of memory while the row was read",
+                 {.where = where(), .remedy = "make it shorter or free some memory"});
 }
 
 std::string JsonlReader::where() const {

@@ -1,7 +1,6 @@
 #include "io/parquet.h"
 
 #include <array>
-#include <cerrno>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -9,7 +8,7 @@
 #include "core/error.h"
 #include "core/utf8.h"
 #include "io/parquet_library.h"
-#include "io/system_error.h"
+#include "io/regular_file.h"
 
 namespace antisd {
 namespace {
@@ -127,14 +126,7 @@ struct ParquetReader::State {
 
 ParquetReader::ParquetReader(const std::filesystem::path& path) : state_(new State) {
   // Arrow's own messages about such files are long; these are ours.
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw_cannot_read(path, EISDIR);
-  errno = 0;
-  if (!std::ifstream(path)) throw_cannot_read(path, errno);
-  if (!std::filesystem::is_regular_file(path, ignored)) {
-    throw InputError("a Parquet file cannot be read from a pipe",
-                     {.where = path.string(), .remedy = "save it to a file first"});
-  }
+  open_regular_file(path);
   State& state = *state_;
   state.name = path.string();
   state.library = &load_parquet_library(state.name);

@@ -80,10 +80,9 @@ TEST(SafetensorsFile, RefusesWhatIsNoFile) {
   TemporaryFolder folder;
   EXPECT_THAT(error_of([&] { SafetensorsFile file(folder / "none"); }), HasSubstr("no such file"));
   EXPECT_THAT(error_of([&] { SafetensorsFile file(folder.path()); }), HasSubstr("it is a folder"));
-  EXPECT_THAT(error_of([&] { SafetensorsFile file("/dev/null"); }), HasSubstr("pipe or device"));
+  EXPECT_THAT(error_of([&] { SafetensorsFile file("/dev/null"); }), HasSubstr("a device"));
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(error_of([&] { SafetensorsFile file(folder / "pipe"); }),
-              HasSubstr("pipe or device"));
+  EXPECT_THAT(error_of([&] { SafetensorsFile file(folder / "pipe"); }), HasSubstr("a pipe"));
   write_file_atomically(folder / "empty", "");
   EXPECT_THAT(error_of([&] { SafetensorsFile file(folder / "empty"); }),
               AllOf(HasSubstr("empty: no safetensors file: it has 0 bytes"), HasSubstr("; fetch")));

@@ -43,4 +43,11 @@ void AppendFile::cut() {
   is_torn_ = false;
 }
 
+bool AppendFile::is_there() const {
+  struct stat named {
+  }, open{};
+  return ::stat(path_.c_str(), &named) == 0 && ::fstat(file_.get(), &open) == 0 &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
 }  // namespace antisd

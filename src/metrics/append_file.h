@@ -18,6 +18,10 @@ class AppendFile {
   // In the system's hands when this returns: a kill of the program loses none of it. RunError.
   void append(std::string_view record);
 
+  // Whether the path still names this file: what is appended to one that was removed is lost
+  // without a word from the system.
+  bool is_there() const;
+
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -94,12 +94,11 @@ MetricsCut cut_metrics(const std::filesystem::path& path, std::int64_t last_step
   std::string kept;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
-    const bool is_torn = end == std::string::npos;
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = is_torn ? text.size() : end + 1;
+    begin = end == std::string::npos ? text.size() : end + 1;
     if (line.empty()) continue;
-    // A torn row that happens to parse may be a number short.
-    const std::optional<std::int64_t> step = is_torn ? std::nullopt : step_of(line);
+    // A row is whole with its last brace, also where a kill took the line end behind it.
+    const std::optional<std::int64_t> step = step_of(line);
     if (!step) {
       ++cut.broken;
     } else if (*step > last_step || *step <= cut.last_step) {

@@ -28,6 +28,8 @@ class MetricsFile {
   // the row before, and the next step's may be tried.
   void write(std::int64_t step, const MetricSet& metrics);
 
+  bool is_there() const { return file_.is_there(); }  // see AppendFile
+
  private:
   AppendFile file_;
 };

@@ -89,8 +89,8 @@ TEST(MetricsFile, ResumingCutsLaterRowsAndMendsATornLine) {
             "{\"training/global_step\":4,\"actor/pg_loss\":40.0}\n");
 }
 
-// A row cut inside its last number would still parse after a lost brace came back by chance; only a
-// line end says that it is whole.
+// A row ends with its brace: cut anywhere before, it is no JSON; cut behind it, nothing is missing
+// but the line end.
 TEST(MetricsFile, EveryTruncationLeavesTheWholeRows) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path path = folder / "metrics.jsonl";
@@ -103,9 +103,34 @@ TEST(MetricsFile, EveryTruncationLeavesTheWholeRows) {
   for (std::size_t length = 0; length <= whole.size(); ++length) {
     write_file_atomically(path, whole.substr(0, length));
     cut_metrics(path, 100);
-    const std::size_t end = whole.substr(0, length).rfind('\n');
-    EXPECT_EQ(read_file(path), whole.substr(0, end == std::string::npos ? 0 : end + 1)) << length;
+    const std::size_t brace = whole.substr(0, length).rfind('}');
+    EXPECT_EQ(read_file(path), brace == std::string::npos ? "" : whole.substr(0, brace + 1) + "\n")
+        << length;
   }
+}
+
+TEST(MetricsFile, ARowWithoutItsLineEndIsKeptWhereItsStepIsDue) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "metrics.jsonl";
+  const std::string one = "{\"training/global_step\":1}\n", two = "{\"training/global_step\":2}";
+  write_file_atomically(path, one + two);
+  EXPECT_EQ(cut_metrics(path, 1).later, 1);
+  EXPECT_EQ(read_file(path), one);
+  write_file_atomically(path, one + two);
+  EXPECT_EQ(cut_metrics(path, 2).broken, 0);
+  MetricsFile(path).write(3, metrics_with(3));
+  EXPECT_EQ(read_file(path), one + two + "\n{\"training/global_step\":3,\"actor/pg_loss\":3.0}\n");
+}
+
+TEST(MetricsFile, KnowsWhenItWasRemoved) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "metrics.jsonl";
+  MetricsFile file(path);
+  EXPECT_TRUE(file.is_there());
+  std::filesystem::remove(path);
+  EXPECT_FALSE(file.is_there());
+  write_file_atomically(path, "");  // another file of the same name
+  EXPECT_FALSE(file.is_there());
 }
 
 TEST(MetricsFile, RepeatedAndDamagedRowsGo) {

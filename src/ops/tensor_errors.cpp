@@ -1,6 +1,7 @@
 #include "ops/tensor_errors.h"
 
 #include <fstream>
+#include <new>
 #include <string>
 
 #include <c10/util/Exception.h>
@@ -88,6 +89,8 @@ void with_tensor_errors(const std::function<void()>& work) {
     work();
   } catch (const c10::Error& error) {
     throw described(error);
+  } catch (const std::bad_alloc&) {  // an error like others: a run saves what it has learnt
+    throw RunError("out of memory", {.remedy = "give it smaller input or more memory"});
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace antisd {
 
-// Runs `work`; RunError in place of c10::Error. Other exceptions pass.
+// Runs `work`; RunError in place of c10::Error and std::bad_alloc. Other exceptions pass.
 void with_tensor_errors(const std::function<void()>& work);
 
 }  // namespace antisd

@@ -52,7 +52,13 @@ TEST(TensorErrors, OthersAreOneLineWithoutAStackTrace) {
 
 TEST(TensorErrors, OurOwnPass) {
   EXPECT_THAT(error_of([] { with_tensor_errors([] { throw InputError("bad row"); }); }), "bad row");
-  EXPECT_THROW(with_tensor_errors([] { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_THROW(with_tensor_errors([] { throw std::out_of_range("ours"); }), std::out_of_range);
+}
+
+// Of any allocation, not of a tensor alone: whoever saves on errors saves then, too.
+TEST(TensorErrors, MemoryThatIsNotToBeHadIsAnError) {
+  EXPECT_THAT(error_of([] { with_tensor_errors([] { throw std::bad_alloc(); }); }),
+              StartsWith("out of memory; "));
 }
 
 }  // namespace

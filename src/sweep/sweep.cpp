@@ -39,7 +39,12 @@ void read_config(RunConfig& config, const SweepSettings& settings, const Planned
 // A run may be made longer; everything else has to be what it was begun with.
 void check_same_configuration(const RunConfig& wanted, const fs::path& file) {
   RunConfig found;
-  found.options().load_toml(file);
+  try {
+    found.options().load_toml(file);
+    found.resolve();  // keys that an older version did not write have their defaults
+  } catch (const InputError&) {
+    return;  // the run itself will say so when it goes on
+  }
   for (const Option& option : wanted.options().options()) {
     if (option.key() == "train.steps" || option.key() == "record.dir") continue;
     const std::string before = found.options().find(option.key())->value_toml();

@@ -1,21 +1,21 @@
 #include "text/chat_template.h"
 
-#include <fstream>
+#include <algorithm>
 #include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/utf8.h"
+#include "io/atomic_file.h"
 #include "text/jinja_ast.h"
 #include "text/jinja_interpreter.h"
 
 namespace antisd {
 namespace {
 
-constexpr std::uintmax_t kMaxTemplateBytes = std::uintmax_t{4} << 20;
-constexpr std::uintmax_t kMaxConfigBytes = std::uintmax_t{256} << 20;
+constexpr std::int64_t kMaxTemplateBytes = std::int64_t{4} << 20;
+constexpr std::int64_t kMaxConfigBytes = std::int64_t{256} << 20;
 
 InputError error_of(const jinja::Failure& failure, const std::string& name, int line) {
   return InputError(failure.problem,
@@ -23,25 +23,9 @@ InputError error_of(const jinja::Failure& failure, const std::string& name, int 
                      .remedy = failure.remedy});
 }
 
-std::string read_text(const std::filesystem::path& path, std::uintmax_t most) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  std::ifstream file(path, std::ios::binary);
-  if (error || !file) {
-    throw InputError("cannot read the file", {.where = path.string(), .remedy = "check the path"});
-  }
-  if (size > most) {
-    throw InputError(fmt::format("the file has more than {} MiB", most >> 20),
-                     {.where = path.string(), .remedy = "check that it is the right file"});
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
 // The template in a JSON file's chat_template: a string, or a list of {name, template}.
 std::optional<std::string> template_in(const std::filesystem::path& path) {
-  const SortedJson config = parse_sorted_json(read_text(path, kMaxConfigBytes), path.string());
+  const SortedJson config = parse_sorted_json(read_file(path, kMaxConfigBytes), path.string());
   if (!config.is_object() || !config.contains("chat_template")) return std::nullopt;
   const SortedJson& entry = config["chat_template"];
   if (entry.is_null()) return std::nullopt;
@@ -67,7 +51,7 @@ ChatTemplate::ChatTemplate(std::string source, std::string name, TemplateLimits 
     throw InputError(fmt::format("the template is not UTF-8 at byte {}", *bad),
                      {.where = name_, .remedy = "save it as UTF-8"});
   }
-  if (source_.size() > kMaxTemplateBytes) {
+  if (std::ssize(source_) > kMaxTemplateBytes) {
     throw InputError(fmt::format("the template has more than {} MiB", kMaxTemplateBytes >> 20),
                      {.where = name_, .remedy = "check that it is the right file"});
   }
@@ -81,7 +65,7 @@ ChatTemplate::ChatTemplate(std::string source, std::string name, TemplateLimits 
 ChatTemplate ChatTemplate::load(const std::filesystem::path& model_directory) {
   const std::filesystem::path own = model_directory / "chat_template.jinja";
   if (std::filesystem::exists(own)) {
-    return ChatTemplate(read_text(own, kMaxTemplateBytes), own.string());
+    return ChatTemplate(read_file(own, kMaxTemplateBytes), own.string());
   }
   for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
     const std::filesystem::path path = model_directory / name;
@@ -105,6 +89,12 @@ std::string ChatTemplate::render(const Json& variables) const {
   } catch (const jinja::Failure& failure) {
     throw error_of(failure, name_, interpreter.line());
   }
+}
+
+std::vector<std::string> ChatTemplate::names() const {
+  std::vector<std::string> names = program_->symbols;
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 Json with_reasoning_names(const Json& messages) {

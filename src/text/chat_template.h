@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "io/json.h"
 
@@ -43,6 +44,10 @@ class ChatTemplate {
   std::string render(const Json& variables) const;
 
   const std::string& source() const { return source_; }
+
+  // Every name in the template, sorted, its own variables and functions among them: a variable of
+  // another name changes nothing.
+  std::vector<std::string> names() const;
 
  private:
   std::string source_;

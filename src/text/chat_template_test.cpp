@@ -1,5 +1,6 @@
 #include "text/chat_template.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -254,6 +255,18 @@ TEST(ChatTemplate, LoadsFromAModelDirectory) {
   EXPECT_EQ(load(), "from jinja");
   write("chat_template.jinja", "{% if %}");
   EXPECT_THAT(testing::error_of(load), HasSubstr("chat_template.jinja:1: "));
+}
+
+TEST(ChatTemplate, NamesTheVariablesThatItHasAPlaceFor) {
+  const ChatTemplate chat(
+      "{% set mood = mood | default('calm') %}{% for m in messages %}{{ m.role }}{% endfor %}"
+      "{% if enable_thinking is defined and not enable_thinking %}'tools'{% endif %}"
+      "{% macro f(a, b=style) %}{{ a['documents'] }}{% endmacro %}");
+  const std::vector<std::string> names = chat.names();
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"enable_thinking", "messages", "mood", "style"}));
+  for (const char* other : {"role", "tools", "documents", "default", "calm"})
+    EXPECT_THAT(names, ::testing::Not(::testing::Contains(other)));
 }
 
 TEST(ChatTemplate, RendersInSeveralThreadsAtATime) {

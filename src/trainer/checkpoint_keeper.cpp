@@ -85,6 +85,7 @@ void CheckpointKeeper::try_save(std::int64_t step, const MetricSet& metrics,
   const std::optional<BestCheckpoint> best_before = best;
   note_best(step, metrics, best);
   try {
+    recorder_.restore_directory();
     try {
       write(folder());
     } catch (const WriteError& error) {

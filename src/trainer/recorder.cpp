@@ -1,7 +1,11 @@
 #include "trainer/recorder.h"
 
+#include <cerrno>
 #include <chrono>
 #include <ctime>
+
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "checkpoint/folders.h"
 #include "core/error.h"
@@ -45,12 +49,37 @@ Json earlier_runs(const fs::path& file) {
   }
 }
 
+UniqueFd open_folder(const fs::path& directory) {
+  UniqueFd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) throw_cannot_write(directory, errno);
+  return folder;
+}
+
+// Whether the path still leads to the folder.
+bool names(const fs::path& path, const UniqueFd& folder) {
+  struct stat named {
+  }, open{};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(folder.get(), &open) == 0 &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
+// The settings of the steps before stay beside those of now. Where a file of that name is there
+// already, a start from the same step came to nothing: the file holds the older ones.
+void keep_settings(const fs::path& directory, const std::string& now, std::int64_t step) {
+  const fs::path file = directory / "config.toml",
+                 kept = directory / fmt::format("config.{}.toml", step_name(step));
+  if (!fs::exists(file) || fs::exists(kept)) return;
+  const std::string before = read_file(file);
+  if (before != now) write_file_atomically(kept, before);
+}
+
 }  // namespace
 
 Recorder::Recorder(const RecordConfig& config, Console& console)
     : config_(config),
       console_(console),
       directory_(made(config.dir)),
+      folder_(open_folder(directory_)),
       log_(directory_ / "log.txt") {}
 
 void Recorder::note(std::string_view text) {
@@ -93,8 +122,10 @@ void Recorder::open(const RunConfig& config, const RunInfo& info, std::int64_t s
           {"last_step", nullptr},
           {"exit_reason", nullptr},
           {"earlier", earlier_runs(directory_ / "run.json")}};
+  settings_ = config.options().to_toml(false);
   attempt("config.toml", [&] {
-    write_file_atomically(directory_ / "config.toml", config.options().to_toml(false));
+    if (step > 0) keep_settings(directory_, settings_, step);
+    write_file_atomically(directory_ / "config.toml", settings_);
   });
   attempt("run.json", [&] { write_run_json(); });
   const MetricsCut cut = cut_metrics(directory_ / "metrics.jsonl", step);
@@ -106,7 +137,38 @@ void Recorder::open(const RunConfig& config, const RunInfo& info, std::int64_t s
   if (config_.tensorboard) tensorboard_.emplace(directory_, step + 1);
 }
 
+// Rows that go into a removed file are lost without an error.
+void Recorder::notice_removal() {
+  if (!metrics_ || is_gone_ || metrics_->is_there()) return;
+  is_gone_ = true;
+  warn(fmt::format(
+      "{} was removed while the run goes on: what it held is lost, and so are rows "
+      "until the next save, which makes the directory anew. The weights are in memory",
+      names(directory_, folder_) ? (directory_ / "metrics.jsonl").string() : directory_.string()));
+}
+
+void Recorder::restore_directory() {
+  notice_removal();
+  if (!is_gone_) return;
+  if (!names(directory_, folder_)) {  // its lock went with it, and somebody may have begun there
+    try {
+      relock_.emplace(directory_);
+    } catch (const InputError& error) {
+      throw RunError(error.problem(), error.context());
+    }
+    folder_ = open_folder(directory_);
+  }
+  if (!log_.is_there()) log_ = AppendFile(directory_ / "log.txt");
+  write_file_atomically(directory_ / "config.toml", settings_);
+  write_run_json();
+  metrics_.emplace(directory_ / "metrics.jsonl");
+  if (tensorboard_ && !fs::exists(tensorboard_->path())) tensorboard_.emplace(directory_, 0);
+  is_gone_ = false;
+  info(fmt::format("{} was made anew", directory_.string()));
+}
+
 void Recorder::metrics(std::int64_t step, const MetricSet& metrics) {
+  notice_removal();
   attempt(fmt::format("the row of step {} in metrics.jsonl", step),
           [&] { metrics_->write(step, metrics); });
   if (tensorboard_)

@@ -6,7 +6,8 @@
 //   recorder.metrics(12, metrics);
 //   recorder.finish("finished", state.step);
 //
-// What the disk refuses is warned about and never stops the run.
+// What the disk refuses is warned about and never stops the run. Nor does a directory that somebody
+// removes: that is said at once, and the next save makes it anew.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +19,12 @@
 
 #include "config/run_config.h"
 #include "io/json.h"
+#include "io/unique_fd.h"
 #include "metrics/append_file.h"
 #include "metrics/console.h"
 #include "metrics/metrics_file.h"
 #include "metrics/tensorboard_file.h"
+#include "trainer/run_lock.h"
 #include "trainer/step_record.h"
 
 namespace antisd {
@@ -42,7 +45,9 @@ class Recorder {
   // To log.txt alone.
   void note(std::string_view text);
 
-  // Begins or, with step > 0, goes on: rows of steps after `step` are cut off.
+  // Begins or, with step > 0, goes on: rows of steps after `step` are cut off, and a config.toml
+  // that says something else stays as config.step-NNNNNN.toml, with which the steps before were
+  // made.
   void open(const RunConfig& config, const RunInfo& info, std::int64_t step);
 
   void metrics(std::int64_t step, const MetricSet& metrics);
@@ -60,19 +65,28 @@ class Recorder {
   // run.json, with the exit reason: "finished", "stopped by a signal", or an error's message.
   void finish(const std::string& reason, std::int64_t step);
 
+  // Before something is saved: makes the directory anew where it was removed, with configuration
+  // and run.json; rows go on from there. RunError where that fails, or another run has begun there.
+  void restore_directory();
+
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
+  void notice_removal();
   void attempt(const std::string& what, const std::function<void()>& write);
   void write_run_json();
 
   RecordConfig config_;
   Console& console_;
   std::filesystem::path directory_;
+  UniqueFd folder_;  // the directory itself: held open, its number is nobody else's
   AppendFile log_;
   std::optional<MetricsFile> metrics_;
   std::optional<TensorboardFile> tensorboard_;
   Json run_;
+  std::string settings_;           // config.toml
+  bool is_gone_ = false;           // the directory, or its metrics.jsonl: said, not yet made anew
+  std::optional<RunLock> relock_;  // of a directory that was made anew
 };
 
 }  // namespace antisd

@@ -53,7 +53,8 @@ Trainer::Trainer(TrainerParts parts)
                 .temperature = config_.rollout.temperature},
                parts_.processes),
       peak_flops_(peak_flops(state_.model.device())),
-      keeper_(config_.checkpoint, parts_.recorder, state_.step) {
+      keeper_(config_.checkpoint, parts_.recorder, state_.step),
+      alike_(method_) {
   ANTISD_CHECK(config_.loss.kl_coef == 0 || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
 }
@@ -324,6 +325,8 @@ void Trainer::record_step(const StepRecord& record) {
   } else if (method_.gate.signal != GateSignal::kNone && std::isnan(record.gate.statistic)) {
     parts_.recorder.warn(fmt::format("step {}: no response that the gate could read", record.step));
   }
+  if (const auto warning = alike_.observe(record.batch))
+    parts_.recorder.warn(fmt::format("step {}: {}", record.step, *warning));
   last_metrics_ = {};
   last_metrics_.set("training/epoch", static_cast<double>(state_.prompts.epoch()));
   last_metrics_.set("training/skipped_steps", static_cast<double>(state_.skipped));

@@ -14,6 +14,7 @@
 #include "data/prompt_set.h"
 #include "model/not_finite.h"
 #include "optim/schedule.h"
+#include "trainer/alike_groups.h"
 #include "trainer/batch_grader.h"
 #include "trainer/recorder.h"
 #include "trainer/sampler.h"
@@ -102,6 +103,7 @@ class Trainer {
   MetricSet last_metrics_;
   CheckpointKeeper keeper_;
   std::int64_t ungraded_steps_ = 0;  // in a row; a run that is resumed counts from 0
+  AlikeGroups alike_;
   bool evaluation_missing_ = false;  // of the last step that one was due at
 };
 

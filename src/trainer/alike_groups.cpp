@@ -1,0 +1,68 @@
+#include "trainer/alike_groups.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace antisd {
+namespace {
+
+constexpr std::int64_t kFirst = 5;   // steps in a row
+constexpr std::int64_t kRarer = 10;  // times as many until the next warning
+
+// What the groups of a step have to say.
+struct Seen {
+  bool compared = false;  // some group has two grades
+  bool differs = false;   // in some group they are not the same
+  double low = 1, high = 0;
+};
+
+Seen look_at(const RolloutBatch& batch) {
+  Seen seen;
+  for (const RolloutGroup& group : batch.groups) {
+    std::vector<double> rewards;
+    for (const Rollout& rollout : group.rollouts) {
+      if (rollout.grade.reward) rewards.push_back(*rollout.grade.reward);
+    }
+    if (rewards.size() < 2) continue;
+    const auto [low, high] = std::minmax_element(rewards.begin(), rewards.end());
+    seen.compared = true;
+    seen.differs |= *low != *high;
+    seen.low = std::min(seen.low, *low);
+    seen.high = std::max(seen.high, *high);
+  }
+  return seen;
+}
+
+const char* advice(const Seen& seen) {
+  if (seen.high == 0)
+    return "All are 0: look at responses in log.txt. The problems may be too hard, "
+           "rollout.max_sequence_tokens too short, or reward.kind and data.template ask for "
+           "another "
+           "form of answer than the model gives";
+  if (seen.low == 1) return "All are 1: the problems are too easy for the model";
+  return "Each problem is always solved or never: take others, a larger rollout.group_size or a "
+         "higher rollout.temperature";
+}
+
+}  // namespace
+
+std::optional<std::string> AlikeGroups::observe(const RolloutBatch& batch) {
+  const Seen seen = look_at(batch);
+  if (!counts_rewards_ || !seen.compared) return std::nullopt;
+  if (seen.differs) {
+    steps_ = 0;
+    next_ = kFirst;
+    return std::nullopt;
+  }
+  if (++steps_ < next_) return std::nullopt;
+  next_ *= kRarer;
+  return fmt::format(
+      "for {} steps in a row the rewards of each group were all alike: every group advantage is 0, "
+      "so that {}. {}",
+      steps_, has_term_ ? "only the method's per-token term acts" : "nothing is learnt",
+      advice(seen));
+}
+
+}  // namespace antisd
