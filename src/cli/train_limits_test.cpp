@@ -65,9 +65,15 @@ TEST_F(TrainLimits, AFileSizeLimitEndsARunAsAFullDiskDoes) {
 // The disk fills while the run goes on; only what is below checkpoints/ is refused.
 TEST_F(TrainLimits, AFullDiskFailsTheRunAndASignalEndsTheWaiting) {
   ASSERT_EQ(run(std::string(kSettings) + "record.dir=run train.steps=2").status, 0) << err();
-  const std::string line = fmt::format("{} antisd {} record.dir=run --resume >out 2>err",
-                                       with_faults("run/checkpoints", "1 28 on"), kSettings);
-  const pid_t pid = launch_line("exec " + line);
+  const std::string line =
+      fmt::format("cd '{}' && exec {} '{}/antisd' {} record.dir=run --resume >out 2>err",
+                  folder_.path().string(), with_faults("run/checkpoints", "1 28 on"),
+                  ANTISD_BINARY_DIR, kSettings);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    _exit(127);
+  }
   for (int i = 0; i < 3000 && err().find("ends the waiting") == std::string::npos; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   kill(pid, SIGTERM);
