@@ -48,12 +48,7 @@ class CommandTest : public ::testing::Test {
   // Starts `antisd arguments` in the background, its streams into the files out and err; end it
   // with status_of().
   pid_t launch(const std::string& arguments) const {
-    return launch_line("exec antisd " + arguments + " </dev/null >out 2>err");
-  }
-
-  // The same for a line of shell.
-  pid_t launch_line(const std::string& shell_line) const {
-    const std::string line = in_folder(shell_line);
+    const std::string line = in_folder("exec antisd " + arguments + " </dev/null >out 2>err");
     const pid_t pid = fork();
     if (pid == 0) {
       execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);

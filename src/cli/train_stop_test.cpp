@@ -5,6 +5,7 @@
 #include <random>
 
 #include <gmock/gmock.h>
+#include <sys/prctl.h>
 
 #include "checkpoint/checkpoint.h"
 #include "cli/command.h"
@@ -65,6 +66,7 @@ class TrainKills : public TrainStop {
       arguments.push_back(word.c_str());
     const pid_t pid = fork();
     if (pid != 0) return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // it would train for ever
     if (chdir(folder_.path().c_str()) != 0 || freopen("err", "w", stderr) == nullptr) _exit(127);
     _exit(run_command_line(static_cast<int>(arguments.size()), arguments.data()));
   }
