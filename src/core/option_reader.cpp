@@ -12,6 +12,7 @@
 #include "core/nearest.h"
 #include "core/option_set.h"
 #include "core/toml_text.h"
+#include "core/utf8.h"
 
 namespace antisd {
 namespace {
@@ -258,7 +259,9 @@ void OptionSet::imply(std::string_view by_key, std::string_view key_and_value) {
 
 void OptionSet::assign_from(int source, std::string_view key_and_value) {
   const std::size_t equals = key_and_value.find('=');
-  const std::string where = fmt::format("'{}'", key_and_value);
+  const std::string where = fmt::format("'{}'", replace_invalid_utf8(key_and_value));
+  if (find_invalid_utf8(key_and_value))  // what is printed of it would be no TOML
+    throw InputError("not valid UTF-8", {.where = where, .remedy = "see the terminal's encoding"});
   if (equals == std::string_view::npos || equals == 0) {
     throw InputError("not of the form key=value",
                      {.where = where, .remedy = "e.g. train.steps=100"});

@@ -174,6 +174,8 @@ TEST(OptionSet, UnknownKeysNameTheNearestOne) {
   EXPECT_THAT(error_of([&] { s.options.load_toml_text("[rollouts]\nx = 1", "run.toml"); }),
               HasSubstr("run.toml:1: unknown key 'rollouts'"));
   EXPECT_THAT(error_of([&] { s.options.assign("zzzzzzzzzzzz=4"); }), HasSubstr("lists every key"));
+  EXPECT_THAT(error_of([&] { s.options.assign("rollout.group_size=\xff"); }),
+              HasSubstr("not valid UTF-8"));
 }
 
 TEST(OptionSet, WrongValuesSayWhatIsAllowed) {
