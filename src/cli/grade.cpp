@@ -109,9 +109,9 @@ std::function<int()> add_grade(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::Range(16, 1 << 20));
   code->add_option("--sandbox", options->code.sandbox,
-                   "auto, or none to run programs unprotected, on purpose")
+                   "auto; reduced: without namespaces; none: programs run unprotected, on purpose")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "none"}));
+      ->check(CLI::IsMember({"auto", "reduced", "none"}));
 
   CLI::App* countdown = add("countdown", "does a search reach the target from the numbers?",
                             "Row in: {\"problem\", \"response\"}. Row out: as math.");

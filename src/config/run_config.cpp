@@ -74,9 +74,8 @@ void RunConfig::describe_training() {
       .at_least(0);
   o.add("reward.sandbox", reward.sandbox,
         "auto isolates graded code as strongly as the machine allows and refuses where it cannot; "
-        "none "
-        "runs it unprotected")
-      .one_of({"auto", "none"});
+        "reduced does without namespaces; none runs it unprotected")
+      .one_of({"auto", "reduced", "none"});
 
   o.add("optim.lr", optim.lr, "learning rate").above(0);
   o.add("optim.betas", optim.betas, "AdamW's two decay rates").between(0, 1);

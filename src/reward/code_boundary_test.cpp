@@ -312,6 +312,22 @@ TEST(CodeBoundary, InfinityIsNearNothing) {
       true);
 }
 
+TEST(CodeBoundary, NothingIsNoPartOfPairs) {
+  for (const char* code : {"for a, b in zip(f(2), [2, 4]):\n  assert a == b\nassert True",
+                           "assert all(a == b for a, b in zip([2, 4], f(2)))"}) {
+    for (const char* empty :
+         {"()", "set()", "frozenset()", "{}", "{}.values()", "b''", "iter(())", "(x for x in ())",
+          "map(str, ())", "__import__('collections').deque()"})
+      EXPECT_EQ(
+          grader().grade_program(fmt::format("def f(x): return {}", empty), asserts(code)).correct,
+          false)
+          << empty;
+    EXPECT_EQ(
+        grader().grade_program("def f(n): return (2 * i for i in (1, 2))", asserts(code)).correct,
+        true);
+  }
+}
+
 // zip(xs, xs[1:]) of one item is empty by right.
 TEST(CodeBoundary, NeighboursOfOneItem) {
   const Json tests =

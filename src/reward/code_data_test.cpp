@@ -1,5 +1,6 @@
 // Real benchmarks: canonical solutions pass, a mutant of each fails, recorded passes pass.
 #include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -101,13 +102,18 @@ std::vector<Case> human_eval() {
 std::vector<Case> mbpp() {
   std::vector<Case> cases;
   for (const Json& row : read_rows(testing::shared_data("code/mbppplus_originfmt.jsonl"))) {
-    const std::string test = row["test"], program = row["code"];
+    std::string test = row["test"];
+    const std::string program = row["code"];
     const std::size_t at = test.rfind("assertion(") + 10;
     const std::string entry = test.substr(at, test.find('(', at) - at);
+    // The file's tests of three tasks compute a comparison and assert nothing.
+    const std::string slip = "        exact_match = exp == (out is not None)\n";
+    if (test.find("assert ") == std::string::npos)
+      test.insert(test.find(slip) + slip.size(), "    assert exact_match\n");
     cases.push_back({fmt::format("Mbpp/{}", row["task_id"].get<int>()),
                      program,
                      mutant_of(program, entry),
-                     {{"kind", "asserts"}, {"code", test}}});
+                     {{"kind", "asserts"}, {"code", test}, {"names", {{entry, "function"}}}}});
   }
   return cases;
 }
@@ -141,14 +147,83 @@ TEST(CodeData, MbppPlusSolutionsPass) {
 TEST(CodeData, MbppPlusMutantsFail) {
   ANTISD_NEEDS_SHARED(testing::shared_data("code/mbppplus_originfmt.jsonl"));
   std::vector<Case> cases = mbpp();
-  // The file's tests of three tasks compute a comparison and assert nothing, so nothing can fail
-  // them.
-  const std::size_t all = cases.size();
+  // A wrong match object is none the less one, so that these three cannot tell.
   std::erase_if(cases, [](const Case& one) {
-    return one.tests["code"].get<std::string>().find("assert ") == std::string::npos;
+    return one.id == "Mbpp/737" || one.id == "Mbpp/787" || one.id == "Mbpp/794";
   });
-  EXPECT_EQ(cases.size(), all - 3);
   EXPECT_THAT(ids_where(cases, mutant_program_of, not_wrong, 15), ::testing::IsEmpty());
+}
+
+// All rows where ANTISD_WHOLE_DATA is set, otherwise every n-th.
+std::vector<Case> sample(std::vector<Case> cases, std::size_t n) {
+  if (std::getenv("ANTISD_WHOLE_DATA") != nullptr) return cases;
+  std::vector<Case> some;
+  for (std::size_t i = 0; i < cases.size(); i += n)
+    some.push_back(std::move(cases[i]));
+  return some;
+}
+
+// What the whole of a policy's response may be where it has no solution.
+TEST(CodeData, NothingPassesOnHuggingFaceRows) {
+  ANTISD_NEEDS_SHARED(testing::shared_data("code/mbppplus_originfmt.jsonl"));
+  std::vector<Case> cases = sample(mbpp(), 9);
+  for (Case& one : sample(human_eval(), 9))
+    cases.push_back(std::move(one));
+  for (const char* program :
+       {"def enumerate(x): return ()", "def zip(*x): return ()",
+        "enumerate = zip = all = isinstance = set = lambda *a, **k: ()", "pass"}) {
+    const auto same = [&](const Case&) { return std::string(program); };
+    EXPECT_THAT(ids_where(cases, same, [](const CodeGrade& g) { return g.correct != false; }),
+                ::testing::IsEmpty())
+        << program;
+  }
+}
+
+TEST(CodeData, EmptyAnswersPassNothing) {
+  ANTISD_NEEDS_SHARED(testing::shared_data("code/mbppplus_originfmt.jsonl"));
+  std::vector<Case> cases = mbpp();
+  std::erase_if(cases, [](const Case& one) {
+    return one.tests["code"].get<std::string>().find("np.allclose") == std::string::npos;
+  });
+  for (const char* answer : {"[]", "float('nan')"}) {
+    const auto program = [&](const Case& one) {
+      return fmt::format("def {}(*a, **k): return {}", one.tests["names"].begin().key(), answer);
+    };
+    EXPECT_THAT(
+        ids_where(sample(cases, 9), program, [](const CodeGrade& g) { return g.correct != false; }),
+        ::testing::IsEmpty())
+        << answer;
+  }
+}
+
+// "...\ncheck(Solution().f)" -> the code and what it calls.
+std::vector<Case> leetcode(const char* file) {
+  std::vector<Case> cases;
+  std::ifstream stream(testing::shared_data(file));
+  const Json rows = parse_json(std::string{std::istreambuf_iterator<char>(stream), {}}, file);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Json tests = rows[i]["tests"];
+    if (tests.is_string()) tests = parse_json(tests.get<std::string>(), file);
+    const std::string code = tests["functional"];
+    const std::size_t call = code.rfind("\ncheck(") + 7;
+    const std::string entry = code.substr(call, code.rfind(')') - call);
+    cases.push_back(
+        {std::to_string(i),
+         rows[i]["solutions"],
+         "",
+         {{"kind", "functional"}, {"code", code.substr(0, call - 6)}, {"entry_point", entry}}});
+  }
+  return cases;
+}
+
+TEST(CodeData, LeetCodeSolutionsPass) {
+  ANTISD_NEEDS_SHARED(testing::shared_data("code/rllm_train_leetcode.json"));
+  std::vector<Case> cases = sample(leetcode("code/rllm_train_leetcode.json"), 10);
+  const std::size_t count = cases.size();
+  ASSERT_GT(count, 150u);
+  // Some of the file's solutions do not pass their own tests (24 of 1889).
+  const std::vector<std::string> failed = ids_where(cases, program_of, not_right);
+  EXPECT_LE(failed.size(), count == 1889 ? 24u : 4u) << ::testing::PrintToString(failed);
 }
 
 TEST(CodeData, LiveCodeBenchPassesPassTheirSamples) {
