@@ -22,7 +22,7 @@ struct RunOptions {
   bool resume = false;  // go on from the newest whole checkpoint of the run directory
   std::string device = "auto";
   std::string dtype;
-  int threads = available_threads();
+  int threads = 0;  // 0: as many as the machine has to spare, step by step
   std::int64_t seed = -1;
   bool quiet = false;
 };

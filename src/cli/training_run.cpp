@@ -2,12 +2,12 @@
 
 #ifdef ANTISD_TORCH
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include "checkpoint/checkpoint.h"
 #include "cli/device_choice.h"
 #include "cli/model_parts.h"
+#include "cli/step_threads.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "eval/evaluator.h"
@@ -132,6 +132,7 @@ void check_gradable(const PromptSet& problems, const RewardConfig& reward) {
 
 int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
              Console& console, const std::function<bool()>& stop, std::int64_t& last_step) {
+  StepThreads threads(options.threads);
   const Method method = resolve_method(config.method, config.loss);
   const at::Device device = choose_device(options.device);
   const Source source = find_source(config, options.resume, recorder);
@@ -194,6 +195,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    .evaluate = evaluate});
   const bool whole = trainer.run([&] {
     last_step = state.step;
+    threads.between_steps();
     return stop();
   });
   last_step = state.step;
@@ -254,7 +256,6 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
 
 int run_training(const RunConfig& config, const RunOptions& options, Console& console,
                  const std::function<bool()>& stop) {
-  at::set_num_threads(options.threads);
   return in_run_directory(config, options.resume, console,
                           [&](Recorder& recorder, std::int64_t& last_step) {
                             return train_in(recorder, config, options, console, stop, last_step);
