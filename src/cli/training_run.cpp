@@ -246,6 +246,8 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
                     "prompt and response may not fit the model's {} positions",
                     config.context.max_solution_tokens, shape.max_positions));
   }
+  if (const std::string unbounded = unbounded_term_text(method, longest); !unbounded.empty())
+    warn(unbounded);
   const CheckpointConfig& saved = config.checkpoint;
   if (saved.keep_best.starts_with("val-") &&
       (config.eval.benches.empty() || config.eval.every == 0)) {
