@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -40,6 +41,7 @@ def main():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # the busy processes end with it
     cores = sorted(os.sched_getaffinity(0))[:arguments.cores]
     program = os.path.abspath(arguments.program)
     arms = {"one thread": (program, "--threads", "1"), "default": (program,)}
