@@ -80,17 +80,18 @@ def log_ratios(rules, row):
     return numbers(row, "teacher_logp") - s if rules.teacher else -s
 
 
-def gate_statistic(rules, rows):
+def gate_statistics(rules, rows):
+    """What the gate may read of a step, by name; {} where there is nothing."""
     if rules.kind == "none" or not rows:
-        return math.nan
+        return {}
     if rules.kind == "entropy":
         values = np.concatenate([numbers(r, "teacher_entropy" if rules.teacher else "student_entropy") for r in rows])
-        return float(np.mean(values) if rules.gate["statistic"] == "mean" else np.median(values))
+        return {"median": float(np.median(values)), "mean": float(np.mean(values))}
     if rules.kind == "student_perplexity":
-        return math.exp(-np.concatenate([numbers(r, "student_logp") for r in rows]).mean())
+        return {"perplexity": math.exp(-np.concatenate([numbers(r, "student_logp") for r in rows]).mean())}
     limit = rules.gate["max_perplexity"] or math.inf
     values = [p for p in map(perplexity, rows) if p <= limit]
-    return float(np.mean(values)) if values else math.nan
+    return {"perplexity": float(np.mean(values))} if values else {}
 
 
 class Gate:
@@ -98,7 +99,8 @@ class Gate:
 
     def __init__(self, rules):
         self.rules, self.steps, self.seen, self.before = rules, 0, [], math.nan
-        self.position, self.warm = "open", math.nan
+        self.position, self.warm, self.too_small = "open", math.nan, False
+        self.read = "perplexity" if rules.kind != "entropy" else rules.gate.get("statistic", "median")
 
     def tau(self):
         return max(self.rules.gate["close"] * self.warm, self.rules.gate["close_floor"])
@@ -106,18 +108,33 @@ class Gate:
     def warming_up(self):
         return self.steps < self.rules.warmup
 
-    def open(self, statistic):
-        if self.warming_up() and self.rules.kind != "none" and math.isnan(statistic):
+    def calibrate(self):
+        """auto: the median where it is large enough, else the mean. Too small: open for good."""
+        middle = {name: float(np.median([values[name] for values in self.seen])) for name in self.seen[0]}
+        smallest = self.rules.gate["min_warm"]
+        if self.read == "auto":
+            self.read = "median" if middle["median"] >= smallest else "mean"
+            self.before = self.seen[-1][self.read]
+        self.warm = middle[self.read]
+        self.too_small = not self.warm >= smallest
+
+    def open(self, statistics):
+        gated = self.rules.kind != "none"
+        if self.warming_up():
+            if gated and not statistics:
+                return False
+            self.steps += 1
+            self.seen.append(statistics)
+            if gated:
+                self.before = statistics.get(self.read, math.nan)
+                if not self.warming_up():
+                    self.calibrate()
             return False
+        statistic = statistics.get(self.read, math.nan)
         deciding = self.before if self.rules.gate["previous_step"] else statistic
         if not math.isnan(statistic):
             self.before = statistic
-        if self.warming_up():
-            self.steps += 1
-            self.seen.append(statistic)
-            self.warm = float(np.median(self.seen))
-            return False
-        if self.rules.kind != "none":
+        if gated and not self.too_small:
             self.position = self.following(deciding)
         return self.position == "open"
 
@@ -160,6 +177,16 @@ def token_advantages(rules, advantage, row, weight, outlier_limit):
     return plain * (1 + weight * term) if rules.compose == "multiplicative" else plain + weight * term
 
 
+def check_recorded(run, gate):
+    """The choice of the newest checkpoint is ours too."""
+    saved = sorted((run / "checkpoints").glob("step-*/state.json"))
+    recorded = json.loads(saved[-1].read_text())["gate"] if saved else {}
+    if recorded.get("h_warm") is not None and "statistic" in recorded:  # older checkpoints do not say
+        ours = (gate.read, gate.too_small)
+        theirs = (recorded["statistic"], recorded["too_small"])
+        assert ours == theirs, f"{saved[-1]}: the gate reads {theirs}, computed anew {ours}"
+
+
 def main():
     run = pathlib.Path(sys.argv[1])
     config = tomllib.loads((run / "config.toml").read_text())
@@ -171,7 +198,7 @@ def main():
         rows = [json.loads(line) for line in file.read_text().splitlines()]
         graded = [row for row in rows if row["reward"] is not None]
         warming_up = gate.warming_up()
-        is_open = gate.open(gate_statistic(rules, graded))
+        is_open = gate.open(gate_statistics(rules, graded))
         sigmas = rules.signal["outlier_sigmas"]
         limit = sigmas * np.std(np.concatenate(warmup_u)) if sigmas > 0 and warmup_u else math.inf
         for begin in range(0, len(rows), size):
@@ -187,6 +214,8 @@ def main():
                 tokens, weighted = tokens + len(ours), weighted + (len(ours) if weight > 0 else 0)
         if rules.sign != 0 and warming_up:
             warmup_u += [log_ratios(rules, row) for row in graded]
+    if followed and rules.kind == "entropy" and not gate.warming_up():
+        check_recorded(run, gate)
     print(f"{rules.name}: {tokens} tokens of {len(files)} steps, {weighted} with a weight, largest difference {worst:.3g}")
     return 0 if tokens > 0 and worst <= TOLERANCE else 1
 

@@ -5,7 +5,10 @@
 //   checkpoint(gate.state());                                  // later: gate.restore(state)
 //
 // Steps k < W store S_k and keep the gate shut; a step with nothing to measure does not count. Then
-// H_warm is their median, tau = close * H_warm, and the gate opens; from there on
+// H_warm is their median, tau = close * H_warm, and the gate opens. With statistic = auto the
+// warm-up stores median and mean of the entropies, and S_k is the median where its H_warm reaches
+// min_warm, else the mean; chosen once. An H_warm below min_warm measures nothing: on_too_small
+// leaves the gate open for good or stops the run. From there on
 //   open,        S_k < tau                      -> closed low
 //   closed low,  S_k >= reopen * H_warm         -> open
 // and, two-sided (band_close = b > 0),
@@ -23,13 +26,15 @@
 namespace antisd {
 
 enum class GateSignal { kNone, kEntropy, kStudentPerplexity, kTeacherPerplexity };
-enum class GateStatistic { kMedian, kMean };
+enum class GateStatistic { kMedian, kMean, kAuto };
+enum class OnTooSmall { kOpen, kStop };
 
 struct GateRules {
   GateSignal signal = GateSignal::kNone;  // kNone: open as soon as the warm-up is over
   GateStatistic statistic = GateStatistic::kMedian;
   std::int64_t warmup_steps = 0;  // W
   double min_warm = 0;
+  OnTooSmall on_too_small = OnTooSmall::kOpen;
   double close = 0.93;
   double close_floor = 0;  // tau is at least this
   double reopen = 1;
@@ -39,7 +44,8 @@ struct GateRules {
   bool previous_step = false;  // S_{k-1} decides instead of S_k
 };
 
-// "median entropy", "student_perplexity", "none": numbers of two names cannot be compared.
+// "median entropy", "student_perplexity", "none": numbers of two names cannot be compared. "auto
+// entropy" are both, until the warm-up has chosen.
 std::string gate_signal_name(const GateRules& rules);
 
 enum class GatePosition { kWarmingUp, kOpen, kClosedLow, kClosedHigh };
@@ -47,13 +53,33 @@ enum class GatePosition { kWarmingUp, kOpen, kClosedLow, kClosedHigh };
 // Everything the gate remembers.
 struct GateState {
   GatePosition position = GatePosition::kWarmingUp;
-  std::int64_t steps = 0;          // observed
-  std::vector<double> warmup;      // S_0 .. S_{W-1}
-  std::optional<double> h_warm;    // once the warm-up is over
-  std::optional<double> previous;  // S_{k-1}
-  std::string signal;              // what the numbers measure: gate_signal_name
+  std::int64_t steps = 0;            // observed
+  std::vector<double> warmup;        // S_0 .. S_{W-1}; with statistic = auto the medians,
+  std::vector<double> warmup_means;  // and here the means
+  std::optional<double> h_warm;      // once the warm-up is over
+  bool too_small = false;            // H_warm measures nothing: open for good
+  std::optional<double> previous;    // S_{k-1}
+  std::string signal;                // what the numbers measure: gate_signal_name
 
   bool operator==(const GateState&) const = default;
+};
+
+// What the entropies were gated by, or will be; nothing for other signals and until auto has
+// chosen.
+std::optional<GateStatistic> chosen_statistic(const GateState& state);
+
+// What the end of the warm-up found, in words for the log; "" where there was nothing to choose and
+// nothing to warn of.
+std::string calibration_text(const GateRules& rules, const GateState& state);
+
+// What a step measured.
+struct GateInput {
+  // A plain number is S_k.
+  GateInput(double statistic_now, double mean_now = std::numeric_limits<double>::quiet_NaN())
+      : statistic(statistic_now), mean(mean_now) {}
+
+  double statistic;  // S_k; with statistic = auto the median of the entropies,
+  double mean;       // and here their mean
 };
 
 struct GateReading {
@@ -61,6 +87,8 @@ struct GateReading {
   double statistic = std::numeric_limits<double>::quiet_NaN();  // S_k
   double h_warm = std::numeric_limits<double>::quiet_NaN();     // NaN in the warm-up
   double tau = std::numeric_limits<double>::quiet_NaN();
+  bool calibrated = false;  // this step ended the warm-up
+  bool too_small = false;   // H_warm measures nothing: open for good
 
   bool open() const { return position == GatePosition::kOpen; }  // g
 };
@@ -70,15 +98,17 @@ class EntropyGate {
   explicit EntropyGate(const GateRules& rules);
 
   // A NaN statistic (nothing to measure this step) leaves the gate as it is. InputError where the
-  // warm-up ends with H_warm below min_warm: then somebody has to choose what to gate on.
-  GateReading observe(double statistic);
+  // warm-up ends with H_warm below min_warm and on_too_small says stop: then somebody has to choose
+  // what to gate on.
+  GateReading observe(const GateInput& input);
 
   const GateState& state() const { return state_; }
   // InputError for a state that these rules cannot have produced. A warm-up of another signal
-  // begins anew.
+  // begins anew. What was gated by the median or by the mean goes on so with statistic = auto.
   void restore(GateState state);
 
  private:
+  bool watches(const GateState& state) const;
   void calibrate();
   double h_warm() const;
   double tau() const;

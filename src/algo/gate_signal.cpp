@@ -54,11 +54,11 @@ std::vector<float> gate_values(const Method& method, std::span<const TokenScores
   return {};
 }
 
-double gate_statistic(const GateRules& rules, std::span<const float> values) {
+GateInput gate_statistic(const GateRules& rules, std::span<const float> values) {
   switch (rules.signal) {
     case GateSignal::kEntropy:
       if (rules.statistic == GateStatistic::kMean) return mean(values);
-      return median({values.begin(), values.end()});
+      return {median({values.begin(), values.end()}), mean(values)};
     case GateSignal::kStudentPerplexity:
       return perplexity(values);
     case GateSignal::kTeacherPerplexity: {

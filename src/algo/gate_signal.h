@@ -2,7 +2,7 @@
 // and the statistic is taken over all of them, since a median of medians is not the median.
 //
 //   const std::vector<float> values = gate_values(method, teacher, student);
-//   const double s_k = gate_statistic(method.gate, communicator.gather(values));
+//   const GateReading g = gate.observe(gate_statistic(method.gate, communicator.gather(values)));
 #pragma once
 
 #include <span>
@@ -25,8 +25,8 @@ double perplexity(std::span<const float> logp);
 std::vector<float> gate_values(const Method& method, std::span<const TokenScores> teacher,
                                std::span<const TokenScores> student);
 
-// S_k; NaN where there are no values.
-double gate_statistic(const GateRules& rules, std::span<const float> values);
+// S_k, or the two that auto chooses from; NaN where there are no values.
+GateInput gate_statistic(const GateRules& rules, std::span<const float> values);
 
 // Logged whatever the gate reads.
 struct TeacherSummary {

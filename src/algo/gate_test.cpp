@@ -11,19 +11,26 @@
 namespace antisd {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
 
-const std::vector<double> kWarmup = {.40, .42, .38, .41, .39};
+const std::vector<GateInput> kWarmup = {.40, .42, .38, .41, .39};
 
 GateRules paper_rules() {
   return {.signal = GateSignal::kEntropy, .warmup_steps = 5, .min_warm = .01};
 }
 
-std::vector<int> observe_all(EntropyGate& gate, const std::vector<double>& values) {
+GateRules auto_rules() {
+  GateRules rules = paper_rules();
+  rules.statistic = GateStatistic::kAuto;
+  return rules;
+}
+
+std::vector<int> observe_all(EntropyGate& gate, const std::vector<GateInput>& values) {
   std::vector<int> opened;
-  for (const double value : values)
+  for (const GateInput& value : values)
     opened.push_back(gate.observe(value).open() ? 1 : 0);
   return opened;
 }
@@ -58,9 +65,9 @@ TEST(EntropyGate, ClosedHighFallsToClosedLow) {
 }
 
 TEST(EntropyGate, AnInterruptionAnywhereChangesNothing) {
-  std::vector<double> values = kWarmup;
+  std::vector<GateInput> values = kWarmup;
   for (const double value : {.373, .371, .39, .3999, .40, .373, .2, .41})
-    values.push_back(value);
+    values.emplace_back(value);
   for (const bool previous_step : {false, true}) {
     GateRules rules = paper_rules();
     rules.previous_step = previous_step;
@@ -133,15 +140,149 @@ TEST(EntropyGate, NumbersOfAnotherSignalAreNotGoneOnWith) {
   EXPECT_TRUE(none.observe(std::nan("")).open());
 }
 
-TEST(EntropyGate, ATinyWarmUpAsksForAnotherStatistic) {
-  EntropyGate gate(paper_rules());
-  EXPECT_THAT(error_of([&] { observe_all(gate, std::vector(5, .004)); }),
-              HasSubstr("statistic = \"mean\""));
+TEST(EntropyGate, ATinyWarmUpLeavesTheGateOpenOrStops) {
+  EntropyGate open(paper_rules());
+  EXPECT_THAT(observe_all(open, std::vector<GateInput>(5, .004)), ElementsAre(0, 0, 0, 0, 0));
+  EXPECT_THAT(calibration_text(paper_rules(), open.state()),
+              AllOf(HasSubstr("(median entropy) was 0.004"), HasSubstr("stays open")));
+  // Far above, far below: nothing closes it.
+  EXPECT_THAT(observe_all(open, {.004, 1e-6, 9.0, 0.0}), ElementsAre(1, 1, 1, 1));
+  EXPECT_TRUE(open.observe(.001).too_small);
+  EXPECT_EQ(open.state().h_warm, .004);
+
+  GateRules strict = paper_rules();
+  strict.on_too_small = OnTooSmall::kStop;
+  EntropyGate gate(strict);
+  EXPECT_THAT(error_of([&] { observe_all(gate, std::vector<GateInput>(5, .004)); }),
+              AllOf(HasSubstr("too small to gate on"), HasSubstr("statistic = \"auto\"")));
   GateRules accepted = paper_rules();
   accepted.min_warm = 0;
   EntropyGate other(accepted);
-  observe_all(other, std::vector(5, .004));
+  observe_all(other, std::vector<GateInput>(5, .004));
   EXPECT_TRUE(other.observe(.004).open());
+}
+
+// Medians and means of five steps: the warm-up value is the median of the five, 0.004 / 0.009 /
+// 0.01 / 0.2 and so on, by hand.
+TEST(EntropyGate, AutoChoosesOnce) {
+  struct Case {
+    std::vector<GateInput> warmup;
+    GateStatistic chosen;
+    double h_warm;
+    bool too_small;
+  };
+  const std::vector<Case> cases = {
+      // The median is large enough, though two of its values are not.
+      {{{.4, .6}, {.001, .5}, {.3, .7}, {.002, .6}, {.35, .8}}, GateStatistic::kMedian, .3, false},
+      // Exactly min_warm is enough.
+      {{{.01, .5}, {.01, .5}, {.01, .5}, {.01, .5}, {.01, .5}}, GateStatistic::kMedian, .01, false},
+      // Too small, though two of its values are not: the mean.
+      {{{.009, .2}, {.4, .3}, {.008, .1}, {.4, .25}, {.007, .21}},
+       GateStatistic::kMean,
+       .21,
+       false},
+      // Both too small.
+      {{{.004, .009}, {.005, .006}, {.004, .005}, {.003, .008}, {.002, .007}},
+       GateStatistic::kMean,
+       .007,
+       true}};
+  for (const Case& one : cases) {
+    EntropyGate gate(auto_rules());
+    EXPECT_EQ(chosen_statistic(gate.state()), std::nullopt);
+    EXPECT_THAT(observe_all(gate, one.warmup), ElementsAre(0, 0, 0, 0, 0));
+    EXPECT_EQ(chosen_statistic(gate.state()), one.chosen);
+    EXPECT_EQ(gate.state().h_warm, one.h_warm);
+    EXPECT_EQ(gate.state().too_small, one.too_small);
+    EXPECT_EQ(gate.state().warmup.size(), 5u);
+    EXPECT_EQ(gate.state().warmup_means.size(), 5u);
+  }
+}
+
+TEST(EntropyGate, AutoThenDecidesByTheChosenAlone) {
+  const std::vector<GateInput> forced(5, {.0004, .40});  // most tokens are certain
+  EntropyGate gate(auto_rules());
+  observe_all(gate, forced);
+  EXPECT_THAT(calibration_text(auto_rules(), gate.state()),
+              AllOf(HasSubstr("median of the entropies was 0.0004 and their mean 0.4"),
+                    HasSubstr("reads the mean entropy from here on")));
+  // The paper's trigger on the means, whatever the medians do; .372 closes.
+  const GateReading first = gate.observe({5, .373});
+  EXPECT_TRUE(first.open());
+  EXPECT_EQ(first.statistic, .373);
+  EXPECT_DOUBLE_EQ(first.tau, .372);
+  EXPECT_THAT(observe_all(gate, {{5, .371}, {5, .39}, {0, .3999}, {0, .40}, {0, .373}}),
+              ElementsAre(0, 0, 0, 1, 1));
+
+  EntropyGate spread(auto_rules());  // acceptance value 9 with the median, as without auto
+  observe_all(spread, {{.40, 9}, {.42, 9}, {.38, 9}, {.41, 9}, {.39, 9}});
+  EXPECT_THAT(
+      observe_all(spread, {{.373, 0}, {.371, 9}, {.39, 9}, {.3999, 9}, {.40, 0}, {.373, 0}}),
+      ElementsAre(1, 0, 0, 0, 1, 1));
+}
+
+TEST(EntropyGate, AutoTooSmallWarnsOrStops) {
+  const std::vector<GateInput> certain(5, {.0004, .009});
+  EntropyGate open(auto_rules());
+  observe_all(open, certain);
+  EXPECT_THAT(calibration_text(auto_rules(), open.state()),
+              AllOf(HasSubstr("0.0004"), HasSubstr("0.009"), HasSubstr("too small to gate on"),
+                    HasSubstr("on_too_small")));
+  EXPECT_THAT(observe_all(open, {{0, 0}, {1, 1}, {0, .001}}), ElementsAre(1, 1, 1));
+  GateRules strict = auto_rules();
+  strict.on_too_small = OnTooSmall::kStop;
+  EntropyGate gate(strict);
+  EXPECT_THAT(error_of([&] { observe_all(gate, certain); }),
+              AllOf(HasSubstr("0.0004"), HasSubstr("0.009"), HasSubstr("too small to gate on")));
+}
+
+TEST(EntropyGate, AutoInterruptedAnywhereChangesNothing) {
+  for (const double median : {.4, .0004}) {
+    for (const double mean : {.3, .003}) {
+      for (const bool previous_step : {false, true}) {
+        GateRules rules = auto_rules();
+        rules.previous_step = previous_step;
+        std::vector<GateInput> values;
+        for (const double factor : {1.0, 1.05, .95, 1.02, .98, .94, .92, .97, 1.0, .9, 1.1})
+          values.emplace_back(median * factor, mean * factor);
+        EntropyGate whole(rules);
+        const std::vector<int> expected = observe_all(whole, values);
+        for (std::size_t cut = 0; cut <= values.size(); ++cut) {
+          EntropyGate first(rules), second(rules);
+          const auto middle = values.begin() + std::ptrdiff_t(cut);
+          std::vector<int> opened = observe_all(first, {values.begin(), middle});
+          second.restore(first.state());
+          for (const int g : observe_all(second, {middle, values.end()}))
+            opened.push_back(g);
+          EXPECT_EQ(opened, expected) << median << ", " << mean << ", cut at " << cut;
+          EXPECT_EQ(second.state(), whole.state());
+        }
+      }
+    }
+  }
+}
+
+// A checkpoint from before statistic = auto: its gate knows one statistic.
+TEST(EntropyGate, AutoGoesOnWithWhatWasGatedBefore) {
+  EntropyGate before(paper_rules());
+  observe_all(before, kWarmup);
+  EntropyGate gate(auto_rules());
+  gate.restore(before.state());
+  EXPECT_EQ(chosen_statistic(gate.state()), GateStatistic::kMedian);
+  EXPECT_THAT(observe_all(gate, {{.373, 9}, {.371, 9}}), ElementsAre(1, 0));
+
+  EntropyGate warming(paper_rules());  // it kept no means: the warm-up begins anew
+  observe_all(warming, {.4, .4, .4});
+  gate.restore(warming.state());
+  EXPECT_EQ(gate.state(), EntropyGate(auto_rules()).state());
+  // What auto chose holds against another wish.
+  EntropyGate chosen(auto_rules()), median(paper_rules());
+  observe_all(chosen, std::vector<GateInput>(5, {.0004, .4}));
+  EXPECT_THAT(error_of([&] { median.restore(chosen.state()); }),
+              HasSubstr("watched mean entropy, now it is to watch median entropy"));
+  GateState torn = EntropyGate(auto_rules()).state();
+  torn.steps = 2;
+  torn.warmup = {.4, .4};
+  EXPECT_THAT(error_of([&] { gate.restore(torn); }), HasSubstr("does not fit"));
 }
 
 TEST(EntropyGate, TauHasAFloor) {
@@ -170,8 +311,12 @@ const std::vector<TokenScores> kTeacher = {{.logp = {-1, -1}, .entropy = {.5F, 1
                                            {.logp = {-2}, .entropy = {3}}};
 const std::vector<TokenScores> kStudent = {{.logp = {-.5F, -.25F, -.75F}, .entropy = {2, 4, 9}}};
 
-double statistic(Method method) {
+GateInput input(const Method& method) {
   return gate_statistic(method.gate, gate_values(method, kTeacher, kStudent));
+}
+
+double statistic(const Method& method) {
+  return input(method).statistic;
 }
 
 TEST(GateSignal, ReadsWhatTheMethodSays) {
@@ -180,6 +325,10 @@ TEST(GateSignal, ReadsWhatTheMethodSays) {
   EXPECT_EQ(statistic(method), 1);  // over tokens, not over responses
   method.gate.statistic = GateStatistic::kMean;
   EXPECT_EQ(statistic(method), 1.5);
+  method.gate.statistic = GateStatistic::kAuto;
+  EXPECT_EQ(input(method).statistic, 1);
+  EXPECT_EQ(input(method).mean, 1.5);
+  method.gate.statistic = GateStatistic::kMean;
   method.teacher = false;
   EXPECT_EQ(statistic(method), 5);
   method.gate.signal = GateSignal::kStudentPerplexity;

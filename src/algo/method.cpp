@@ -91,12 +91,18 @@ GateSignal signal_of(const std::string& kind) {
   return GateSignal::kNone;
 }
 
+GateStatistic statistic_of(const std::string& name) {
+  if (name == "median") return GateStatistic::kMedian;
+  return name == "mean" ? GateStatistic::kMean : GateStatistic::kAuto;
+}
+
 GateRules gate_rules(const MethodRow& row, const GateConfig& config) {
   if (!row.gated) return {};
   return {.signal = row.signal.value_or(signal_of(config.kind)),
-          .statistic = config.statistic == "mean" ? GateStatistic::kMean : GateStatistic::kMedian,
+          .statistic = statistic_of(config.statistic),
           .warmup_steps = config.warmup_steps,
           .min_warm = config.min_warm,
+          .on_too_small = config.on_too_small == "stop" ? OnTooSmall::kStop : OnTooSmall::kOpen,
           .close = row.close.value_or(config.close),
           .close_floor = config.close_floor,
           .reopen = config.reopen,
@@ -138,6 +144,7 @@ Method resolve_method(const MethodConfig& config, const LossConfig& loss) {
   Method method{.name = row.name,
                 .group_advantage = row.group_advantage,
                 .sign = row.sign,
+                .gated = row.gated,
                 .teacher = row.teacher,
                 .distils = row.distils,
                 .shape = shape_of(row, config),

@@ -41,6 +41,7 @@ struct Method {
   std::string_view name;
   bool group_advantage = true;
   int sign = 0;
+  bool gated = false;  // the row's: [method.gate] and [method.signal] hold for it
   bool teacher = true;
   bool distils = false;
   Shape shape = Shape::kJsd;
@@ -70,5 +71,9 @@ Method resolve_method(const MethodConfig& config, const LossConfig& loss);
 
 // What it does, in words: the formula, the weight and the gate.
 std::string method_text(const Method& method);
+
+// What to say where a gated term has no bound on the length of the responses that it acts on, which
+// on countdown ended in text that never ends (docs/evidence.md); "" where it has one, or no weight.
+std::string unbounded_term_text(const Method& method, std::int64_t max_sequence_tokens);
 
 }  // namespace antisd

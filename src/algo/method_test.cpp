@@ -66,7 +66,9 @@ TEST(MethodTable, AntiSdIsThePapers) {
   EXPECT_EQ(antisd.composition, Composition::kAdditive);
   EXPECT_EQ(antisd.lambda_max, .5);
   EXPECT_EQ(antisd.gate.signal, GateSignal::kEntropy);
-  EXPECT_EQ(antisd.gate.statistic, GateStatistic::kMedian);
+  EXPECT_EQ(antisd.gate.statistic, GateStatistic::kAuto);
+  EXPECT_EQ(antisd.gate.min_warm, .01);
+  EXPECT_EQ(antisd.gate.on_too_small, OnTooSmall::kOpen);
   EXPECT_EQ(antisd.gate.warmup_steps, 5);
   EXPECT_EQ(antisd.gate.close, .93);
   EXPECT_EQ(antisd.gate.band_close, 0);
@@ -91,6 +93,30 @@ TEST(MethodTable, AblationsTurnOneKnob) {
   EXPECT_EQ(method_named("antisd", {"method.phi=kl"}).shape, Shape::kKl);
   EXPECT_EQ(method_named("antisd", {"method.gate.close=0.9"}).gate.close, .9);
   EXPECT_EQ(method_named("antisd", {"method.gate.kind=none"}).gate.signal, GateSignal::kNone);
+  EXPECT_EQ(method_named("antisd", {"method.gate.statistic=median"}).gate.statistic,
+            GateStatistic::kMedian);
+  EXPECT_EQ(method_named("antisd", {"method.gate.statistic=mean"}).gate.statistic,
+            GateStatistic::kMean);
+  EXPECT_EQ(method_named("antisd", {"method.gate.on_too_small=stop"}).gate.on_too_small,
+            OnTooSmall::kStop);
+}
+
+// 12,000 of the released code's 16,384 tokens, in proportion.
+TEST(MethodTable, ATermWithoutABoundOnTheLengthIsWarnedOf) {
+  const auto warning = [](const std::string& name, std::initializer_list<const char*> settings) {
+    return unbounded_term_text(method_named(name, settings), 240);
+  };
+  for (const char* name : {"antisd", "antisd-no-gate", "antisd-reverse-kl", "antisd-two-sided"})
+    EXPECT_THAT(warning(name, {}), HasSubstr("method.signal.max_response_tokens=175")) << name;
+  EXPECT_THAT(unbounded_term_text(method_named("antisd"), 16'384),
+              HasSubstr("method.signal.max_response_tokens=12000"));
+  // The released code's own bound, where no response can reach it.
+  EXPECT_THAT(warning("antisd", {"method.preset=released"}),
+              AllOf(HasSubstr("max_response_tokens = 12000"), HasSubstr("=175")));
+  EXPECT_EQ(warning("antisd", {"method.signal.max_response_tokens=200"}), "");
+  EXPECT_EQ(warning("antisd", {"method.lambda_max=0"}), "");
+  for (const char* name : {"grpo", "sd", "opd", "sdpo"})  // [method.signal] is not for them
+    EXPECT_EQ(warning(name, {}), "") << name;
 }
 
 TEST(MethodTable, ReleasedCode) {
@@ -137,8 +163,8 @@ TEST(Method, SaysWhatItDoes) {
   EXPECT_EQ(text({"method.name=grpo"}), "grpo: A_t = A");
   EXPECT_EQ(text({}),
             "antisd: A_t = A - lambda phi(u); lambda = 0.5; the gate watches the median of the "
-            "teacher's entropies: 5 steps of warm-up at lambda = 0, closed below 0.93 x their "
-            "median, open again at 1 x");
+            "teacher's entropies, or their mean where the median is below 0.01 in the warm-up: 5 "
+            "steps of warm-up at lambda = 0, closed below 0.93 x their median, open again at 1 x");
   EXPECT_EQ(text({"method.name=sd"}), "sd: A_t = A + lambda u; lambda = 0.5; no gate");
   EXPECT_THAT(text({"method.preset=released"}),
               AllOf(HasSubstr("0.2 ln(ppl / tau)"), HasSubstr("or 1.01"), HasSubstr("1.07 x"),

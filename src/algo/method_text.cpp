@@ -5,12 +5,25 @@
 namespace antisd {
 namespace {
 
+std::string entropies_text(const Method& method) {
+  const char* whose = method.teacher ? "teacher" : "student";
+  switch (method.gate.statistic) {
+    case GateStatistic::kMedian:
+      return fmt::format("the median of the {}'s entropies", whose);
+    case GateStatistic::kMean:
+      return fmt::format("the mean of the {}'s entropies", whose);
+    case GateStatistic::kAuto:
+      break;
+  }
+  return fmt::format(
+      "the median of the {}'s entropies, or their mean where the median is below {} in the warm-up",
+      whose, method.gate.min_warm);
+}
+
 std::string signal_text(const Method& method) {
-  const char* statistic = method.gate.statistic == GateStatistic::kMean ? "mean" : "median";
   switch (method.gate.signal) {
     case GateSignal::kEntropy:
-      return fmt::format("the {} of the {}'s entropies", statistic,
-                         method.teacher ? "teacher" : "student");
+      return entropies_text(method);
     case GateSignal::kStudentPerplexity:
       return "the student's perplexity";
     case GateSignal::kTeacherPerplexity:
@@ -65,6 +78,17 @@ std::string method_text(const Method& method) {
   if (method.loss.kl_coef > 0)
     text += fmt::format("; + {} KL to the reference", method.loss.kl_coef);
   return text;
+}
+
+std::string unbounded_term_text(const Method& method, std::int64_t max_sequence_tokens) {
+  const std::int64_t bound = method.signal.max_response_tokens;
+  const bool acts = method.gated && method.sign != 0 && method.lambda_max > 0;
+  if (!acts || (bound > 0 && bound < max_sequence_tokens)) return "";
+  return fmt::format(
+      "{}'s term acts on responses of any length (method.signal.max_response_tokens = {}), and on "
+      "countdown most such runs ended in text that never ends: the released code leaves it out "
+      "from 12,000 of 16,384 tokens on, here method.signal.max_response_tokens={}",
+      method.name, bound, max_sequence_tokens * 12'000 / 16'384);
 }
 
 }  // namespace antisd

@@ -5,6 +5,8 @@
 #include <ATen/Parallel.h>
 
 #include "cli/device_choice.h"
+#include "core/thread_governor.h"
+#include "core/thread_pool.h"
 #include "model/weights.h"
 
 namespace antisd {
@@ -18,15 +20,17 @@ void add_device_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--dtype", options.dtype, "auto is fp32 on a CPU, bf16 on a GPU; fp16 rounds less")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
-  app.add_option("--threads", options.threads, "threads of the tensor library")
+  app.add_option("--threads", options.threads,
+                 "threads of the tensor library; 0: as many as the machine has to spare")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(0, 1024));
   app.add_flag("--check-weights", options.check_weights,
                "refuse weights that hold NaN or infinity, by name");
 }
 
 CausalLm open_model(const ModelOptions& options) {
-  at::set_num_threads(options.threads);
+  at::set_num_threads(options.threads > 0 ? options.threads
+                                          : unclaimed_threads(available_threads()));
   const at::Device device = choose_device(options.device);
   return load_model(options.model, device, compute_dtype(device, options.dtype),
                     {.check_weights = options.check_weights});

@@ -7,7 +7,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "core/thread_pool.h"
 #include "model/causal_lm.h"
 
 namespace antisd {
@@ -16,7 +15,7 @@ struct ModelOptions {
   std::string model;
   std::string device = "auto";
   std::string dtype = "auto";
-  int threads = available_threads();
+  int threads = 0;  // 0: as many as the machine has to spare when it starts
   bool check_weights = false;
 };
 

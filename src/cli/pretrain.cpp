@@ -3,13 +3,12 @@
 
 #include <memory>
 
-#include <ATen/Parallel.h>
-
 #include "cli/command.h"
 #include "cli/device_choice.h"
 #include "cli/interrupt.h"
 #include "cli/model_parts.h"
 #include "cli/run_options.h"
+#include "cli/step_threads.h"
 #include "core/error.h"
 #include "data/countdown.h"
 #include "model/weights.h"
@@ -84,6 +83,7 @@ void check_lengths(const RunConfig& config, const CausalLm& model, const Tokeniz
 
 int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
                 Console& console, std::int64_t& last_step) {
+  StepThreads threads(options.threads);
   const at::Device device = choose_device(options.device);
   const auto report = [&](const std::string& text) { recorder.info(text); };
   std::optional<FoundCheckpoint> resumed;
@@ -145,6 +145,7 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
   DocumentTrainer trainer(std::move(parts));
   const bool whole = trainer.run([&] {
     last_step = state.step;
+    threads.between_steps();
     return StopSignals::received();
   });
   last_step = state.step;
@@ -160,7 +161,6 @@ std::function<int()> add_pretrain(CLI::App& app) {
   return [options] {
     RunConfig config;
     read_config(*options, config);
-    at::set_num_threads(options->threads);
     Console console({.quiet = options->quiet});
     outlive_refused_writes();
     const StopSignals signals;

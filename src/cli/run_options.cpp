@@ -74,9 +74,11 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->capture_default_str();
   app.add_option("--dtype", options.dtype, "model.dtype: auto, fp32, bf16 or fp16")
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
-  app.add_option("--threads", options.threads, "threads of the tensor library")
+  app.add_option("--threads", options.threads,
+                 "threads of the tensor library; 0: as many as the machine has to spare, looked at "
+                 "anew each step. They change no result")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(0, 1024));
   app.add_option("--seed", options.seed, "train.seed")->check(CLI::NonNegativeNumber);
   app.add_flag("--quiet", options.quiet, "warnings alone");
   app.footer(

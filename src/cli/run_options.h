@@ -23,7 +23,7 @@ struct RunOptions {
   std::vector<std::string> allow;  // keys or sections that may mean something else then
   std::string device = "auto";
   std::string dtype;
-  int threads = available_threads();
+  int threads = 0;  // 0: as many as the machine has to spare, step by step
   std::int64_t seed = -1;
   bool quiet = false;
 };

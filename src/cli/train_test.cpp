@@ -7,6 +7,7 @@
 
 #include "algo/method.h"
 #include "cli/train_testing.h"
+#include "core/thread_pool.h"
 
 namespace antisd {
 namespace {
@@ -100,7 +101,8 @@ TEST_F(Train, AStepThatFailsLosesNothing) {
   const std::string warmup = "method.gate.warmup_steps=4 ";
   ASSERT_EQ(train("whole", warmup).status, 0);
   for (const char* run : {"run", "other"}) {
-    const Outcome stopped = train(run, warmup + "method.gate.min_warm=50");
+    const Outcome stopped =
+        train(run, warmup + "method.gate.min_warm=50 method.gate.on_too_small=stop");
     EXPECT_EQ(stopped.status, 2);
     EXPECT_THAT(stopped.err, AllOf(HasSubstr("too small to gate on"), HasSubstr("saving step 3")));
   }
@@ -119,6 +121,99 @@ TEST_F(Train, AStepThatFailsLosesNothing) {
       rows[5]["antisd/h_warm"].get<double>(),
       (rows[3]["antisd/gate_signal"].get<double>() + rows[4]["antisd/gate_signal"].get<double>()) /
           2);
+}
+
+TEST_F(Train, AGateThatFindsNothingToMeasureStaysOpen) {
+  const Outcome outcome = train("run", "method.gate.min_warm=50");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: step 2: the median of the entropies was"),
+                                 HasSubstr("too small to gate on. The gate stays open")));
+  const std::vector<Json> rows = metrics("run");
+  ASSERT_THAT(rows, SizeIs(6));
+  for (int step = 3; step <= 6; ++step) {
+    const Json& row = rows[std::size_t(step) - 1];
+    EXPECT_EQ(row["antisd/gate"], 1);
+    EXPECT_EQ(row["antisd/lambda"], 0.5);
+    EXPECT_EQ(row["antisd/gate_too_small"], 1);
+    EXPECT_TRUE(row["antisd/tau"].is_null());
+  }
+  // It is kept, whatever would have been found with another limit.
+  ASSERT_EQ(train("run", "--resume train.steps=7").status, 0);
+  EXPECT_EQ(metrics("run").back()["antisd/gate_too_small"], 1);
+}
+
+// The default method on the shipped model, without its recipe: most tokens of a chain are forced,
+// so that the median of the teacher's entropy is near 0 and the mean is what can be gated on.
+TEST_F(Train, TheDefaultMethodRunsOnTheShippedModel) {
+  const fs::path repository = ANTISD_SOURCE_DIR;
+  const std::string settings = fmt::format(
+      "train model.path='{}' data.train=countdown:3:train:64 data.template=countdown "
+      "data.max_prompt_tokens=16 reward.kind=countdown context.max_solution_tokens=64 "
+      "rollout.prompts_per_step=2 rollout.group_size=4 rollout.max_sequence_tokens=64 "
+      "optim.lr=1e-4 train.micro_batch_tokens=4096 checkpoint.every=0 record.rollouts_every=1 "
+      "--threads 1 --device cpu ",
+      (repository / "models/countdown").string());
+  const auto train_it = [&](const std::string& name, const std::string& more) {
+    const Outcome outcome = run(settings + "record.dir=" + name + " " + more);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+  };
+  train_it("whole", "train.steps=8");
+  const std::string log = read_file(folder_ / "whole/log.txt");
+  EXPECT_THAT(log, HasSubstr("reads the mean entropy from here on"));
+  EXPECT_THAT(log, HasSubstr("acts on responses of any length"));
+  const Json state =
+      Json::parse(read_file(folder_ / "whole/checkpoints/step-000008/state.json"))["gate"];
+  EXPECT_EQ(state["statistic"], "mean");
+  ASSERT_THAT(state["warmup"], SizeIs(5));
+  ASSERT_THAT(state["warmup_means"], SizeIs(5));
+  const std::vector<Json> rows = metrics("whole");
+  ASSERT_THAT(rows, SizeIs(8));
+  for (std::size_t k = 0; k < 5; ++k) {
+    EXPECT_NEAR(state["warmup"][k].get<double>(), rows[k]["teacher/entropy_median"].get<double>(),
+                1e-6);
+    EXPECT_NEAR(state["warmup_means"][k].get<double>(),
+                rows[k]["teacher/entropy_mean"].get<double>(), 1e-6);
+    EXPECT_FALSE(rows[k].contains("antisd/gate_reads_mean") && k < 4);
+  }
+  EXPECT_EQ(rows[5]["antisd/gate_reads_mean"], 1);
+  EXPECT_EQ(rows[5]["antisd/gate_too_small"], 0);
+  EXPECT_EQ(rows[5]["antisd/gate_signal"], rows[5]["teacher/entropy_mean"]);
+  // Stopped in the warm-up, and after it: not a byte differs.
+  train_it("parts", "train.steps=3");
+  train_it("parts", "train.steps=6 --resume");
+  train_it("parts", "train.steps=8 --resume");
+  EXPECT_EQ(weights("parts", 8), weights("whole", 8));
+  EXPECT_EQ(reproducible("parts"), reproducible("whole"));
+}
+
+// OpenMP's threads sleep while they wait (libgomp says how often they spin), unless the user says
+// how to wait; what the run starts knows nothing of it. The number of threads changes no byte.
+TEST_F(Train, ThreadsWaitWithoutSpinning) {
+  if (available_threads() == 1) GTEST_SKIP() << "one core";
+  write("reward.py", R"(
+import json, os, sys
+for line in iter(sys.stdin.readline, ""):
+    row = json.loads(line)
+    seen = [name for name in ("OMP_WAIT_POLICY", "ANTISD_STARTED_ANEW") if name in os.environ]
+    print(json.dumps({"id": row["id"], "reward": float("win" in row["response"].split()), "reason": " ".join(seen)}), flush=True)
+)");
+  const auto train_with = [&](const std::string& variables, const std::string& directory) {
+    EXPECT_EQ(shell(fmt::format("OMP_DISPLAY_ENV=verbose {} antisd train run.toml record.dir={} "
+                                "--device cpu >out 2>err",
+                                variables, directory)),
+              0);
+    return read_file(folder_ / "err");
+  };
+  EXPECT_THAT(train_with("", "asleep"), HasSubstr("GOMP_SPINCOUNT = '0'"));
+  JsonlReader rollouts(folder_ / "asleep/rollouts/step-000001.jsonl");
+  for (Json row; rollouts.next(row);)
+    EXPECT_EQ(row["reason"], "");
+  const std::string asked = train_with("GOMP_SPINCOUNT=77", "asked");
+  EXPECT_THAT(asked, AllOf(HasSubstr("GOMP_SPINCOUNT = '77'"),
+                           ::testing::Not(HasSubstr("GOMP_SPINCOUNT = '0'"))));
+  ASSERT_EQ(train("alone").status, 0);  // one thread
+  EXPECT_EQ(weights("asleep", 6), weights("alone", 6));
+  EXPECT_EQ(reproducible("asleep"), reproducible("alone"));
 }
 
 TEST_F(Train, ARewardThatIsNoNumberStopsTheStep) {
@@ -247,6 +342,10 @@ TEST_F(Train, AnIndependentScriptRecomputesEveryAdvantage) {
   const std::string released =
       "method.preset=released rollout.max_sequence_tokens=24 method.gate.max_perplexity=22 "
       "method.signal.max_response_tokens=14 train.steps=6 optim.lr=0.01 ";
+  // A gate that chooses the mean, one that finds nothing to measure, and one by the step before.
+  recomputed("mean", "method.gate.statistic=mean train.steps=5");
+  recomputed("too-small", "method.gate.min_warm=50 train.steps=5");
+  recomputed("before", "method.gate.previous_step=true optim.lr=0.03 train.steps=6");
   recomputed("released", released);
   recomputed("released-sd", released + "method.name=sd");
   // It did weigh some responses, and not all alike.
@@ -305,7 +404,8 @@ TEST_F(Train, MistakesAreOneClearMessage) {
   EXPECT_THAT(message("b", "train.stepz=1"), HasSubstr("train.steps"));
   EXPECT_THAT(message("d", "data.train=missing.jsonl"), HasSubstr("missing.jsonl"));
   EXPECT_THAT(message("e", "model.path=missing"), HasSubstr("missing"));
-  EXPECT_THAT(message("f", "method.gate.min_warm=50"), HasSubstr("too small to gate on"));
+  EXPECT_THAT(message("f", "method.gate.min_warm=50 method.gate.on_too_small=stop"),
+              HasSubstr("too small to gate on"));
   write_file_atomically(folder_ / "questions.jsonl", R"({"id":"q0","problem":"1 2 3"})");
   EXPECT_THAT(message("g", "reward.kind=math data.train=" + (folder_ / "questions.jsonl").string()),
               AllOf(HasSubstr("questions.jsonl"), HasSubstr("answer")));

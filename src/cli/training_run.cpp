@@ -2,12 +2,12 @@
 
 #ifdef ANTISD_TORCH
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include "checkpoint/checkpoint.h"
 #include "cli/device_choice.h"
 #include "cli/model_parts.h"
+#include "cli/step_threads.h"
 #include "context/templates.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
@@ -141,6 +141,7 @@ void check_tables(const RunConfig& config) {
 
 int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
              Console& console, const std::function<bool()>& stop, std::int64_t& last_step) {
+  StepThreads threads(options.threads);
   const Method method = resolve_method(config.method, config.loss);
   check_tables(config);
   const at::Device device = choose_device(options.device);
@@ -212,6 +213,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    .evaluate = evaluate});
   const bool whole = trainer.run([&] {
     last_step = state.step;
+    threads.between_steps();
     return stop();
   });
   last_step = state.step;
@@ -279,6 +281,8 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
                     config.context.max_solution_tokens, shape.max_positions));
   }
   warn_of_warm_ups(config, method, warn);
+  if (const std::string unbounded = unbounded_term_text(method, longest); !unbounded.empty())
+    warn(unbounded);
   const CheckpointConfig& saved = config.checkpoint;
   if (saved.keep_best.starts_with("val-") &&
       (config.eval.benches.empty() || config.eval.every == 0)) {
@@ -289,7 +293,6 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
 
 int run_training(const RunConfig& config, const RunOptions& options, Console& console,
                  const std::function<bool()>& stop) {
-  at::set_num_threads(options.threads);
   return in_run_directory(config, options.resume, console,
                           [&](Recorder& recorder, std::int64_t& last_step) {
                             return train_in(recorder, config, options, console, stop, last_step);

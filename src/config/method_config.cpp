@@ -70,14 +70,19 @@ void RunConfig::describe_gate() {
         "the mean of the teacher's perplexities of the responses, or nothing (always open)")
       .one_of({"entropy", "student_perplexity", "teacher_perplexity", "none"});
   o.add("method.gate.statistic", method.gate.statistic,
-        "of the entropies of all response tokens of the batch")
-      .one_of({"median", "mean"});
+        "of the entropies of all response tokens of the batch; auto: the median, which the paper "
+        "names, where it reaches min_warm in the warm-up, else the mean, chosen once and kept")
+      .one_of({"auto", "median", "mean"});
   o.add("method.gate.warmup_steps", method.gate.warmup_steps,
         "steps at lambda = 0 that calibrate the gate")
       .at_least(0);
   o.add("method.gate.min_warm", method.gate.min_warm,
-        "a warm-up value below this stops the run, since nothing can be gated on it")
+        "nats; a warm-up value below this is too small to gate on")
       .at_least(0);
+  o.add(
+       "method.gate.on_too_small", method.gate.on_too_small,
+       "what a warm-up below min_warm does: the run warns and goes on with the gate open, or stops")
+      .one_of({"open", "stop"});
   o.add("method.gate.close", method.gate.close,
         "the gate closes below this times the warm-up value")
       .between(0, 1);

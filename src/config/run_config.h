@@ -41,7 +41,7 @@ struct RolloutConfig {
 
 struct GateConfig {
   std::string kind = "entropy";
-  std::string statistic = "median";
+  std::string statistic = "auto";
   std::int64_t warmup_steps = 5;  // W
   double min_warm = 0.01;         // nats; H_warm below it measures nothing
   double close = 0.93;            // tau = close * H_warm

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
-#include <fstream>
 #include <limits>
 #include <new>
 #include <string>
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include "core/cpu_quota.h"
 #include "core/error.h"
 #include "core/start_thread.h"
 
@@ -146,12 +146,8 @@ int available_threads() {
   int threads = static_cast<int>(std::thread::hardware_concurrency());
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) threads = CPU_COUNT(&set);
-  // cgroup v2: "quota period" in microseconds, or "max period".
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  double quota = 0, period = 0;
-  if (file >> quota >> period && period > 0) {
-    threads = std::min(threads, static_cast<int>(std::ceil(quota / period)));
-  }
+  if (const std::optional<double> cores = cpu_quota())
+    threads = std::min(threads, static_cast<int>(std::ceil(*cores)));
   return std::max(threads, 1);
 }
 

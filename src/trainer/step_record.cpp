@@ -106,7 +106,9 @@ void set_term(MetricSet& metrics, const StepRecord& record) {
   metrics.set("antisd/gate", record.gate.open() ? 1 : 0);
   metrics.set("antisd/gate_signal", record.gate.statistic);
   metrics.set("antisd/h_warm", record.gate.h_warm);
-  metrics.set("antisd/tau", record.gate.tau);
+  // An H_warm that measures nothing closes nothing.
+  metrics.set("antisd/tau", record.gate.too_small ? kNothing : record.gate.tau);
+  metrics.set("antisd/gate_too_small", record.gate.too_small ? 1 : 0);
   const UpdateTotals& totals = record.update.totals;
   set_moments(metrics, "antisd/u", totals.u);
   metrics.set("antisd/u/std", totals.u.deviation());

@@ -13,6 +13,13 @@ namespace fs = std::filesystem;
 
 constexpr std::array kPositions = {"warming_up", "open", "closed_low", "closed_high"};
 
+// For whoever reads state.json; the gate itself goes by `signal`.
+Json statistic_json(const GateState& gate) {
+  const std::optional<GateStatistic> chosen = chosen_statistic(gate);
+  if (!chosen) return nullptr;
+  return *chosen == GateStatistic::kMean ? "mean" : "median";
+}
+
 Json optional_number(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
@@ -44,8 +51,11 @@ Json load_common(TrainState& state, const fs::path& checkpoint) {
 Json to_json(const GateState& gate) {
   return {{"position", kPositions.at(static_cast<std::size_t>(gate.position))},
           {"steps", gate.steps},
+          {"statistic", statistic_json(gate)},
           {"warmup", gate.warmup},
+          {"warmup_means", gate.warmup_means},
           {"h_warm", optional_number(gate.h_warm)},
+          {"too_small", gate.too_small},
           {"previous", optional_number(gate.previous)},
           {"signal", gate.signal}};
 }
@@ -55,7 +65,10 @@ GateState gate_state_from(const Json& json) {
     return GateState{.position = position_from(json.at("position").get<std::string>()),
                      .steps = json.at("steps").get<std::int64_t>(),
                      .warmup = json.at("warmup").get<std::vector<double>>(),
+                     // Checkpoints from before statistic = auto lack these two.
+                     .warmup_means = json.value("warmup_means", std::vector<double>()),
                      .h_warm = optional_number_from(json.at("h_warm")),
+                     .too_small = json.value("too_small", false),
                      .previous = optional_number_from(json.at("previous")),
                      .signal = json.at("signal").get<std::string>()};
   });

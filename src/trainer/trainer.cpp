@@ -255,8 +255,8 @@ std::vector<TokenScores> Trainer::score_rollouts(
   return by_rollout;
 }
 
-double Trainer::gate_statistic_of(std::span<const TokenScores> teacher,
-                                  std::span<const TokenScores> student) const {
+GateInput Trainer::gate_statistic_of(std::span<const TokenScores> teacher,
+                                     std::span<const TokenScores> student) const {
   const std::vector<float> own = gate_values(method_, teacher, student);
   const std::vector<double> all =
       parts_.processes.gather(std::vector<double>(own.begin(), own.end()));
@@ -317,7 +317,21 @@ void Trainer::warn_of_failed_grades(const RolloutBatch& batch) {
                   state_.step + 1, failed, batch.size(), text));
 }
 
+// What the warm-up found, once.
+void Trainer::tell_of_gate(const StepRecord& record) {
+  if (!record.gate.calibrated) return;
+  const std::string found = calibration_text(method_.gate, state_.gate.state());
+  if (found.empty()) return;
+  const std::string text = fmt::format("step {}: {}", record.step, found);
+  if (record.gate.too_small) {
+    parts_.recorder.warn(text);
+  } else {
+    parts_.recorder.info(text);
+  }
+}
+
 void Trainer::record_step(const StepRecord& record) {
+  tell_of_gate(record);
   if (record.update.updates == 0) {
     ++state_.skipped;
     parts_.recorder.warn(
@@ -331,6 +345,8 @@ void Trainer::record_step(const StepRecord& record) {
   last_metrics_.set("training/epoch", static_cast<double>(state_.prompts.epoch()));
   last_metrics_.set("training/skipped_steps", static_cast<double>(state_.skipped));
   last_metrics_.add(step_metrics(record, parts_.processes));
+  if (const auto chosen = chosen_statistic(state_.gate.state()); chosen && method_.gated)
+    last_metrics_.set("antisd/gate_reads_mean", *chosen == GateStatistic::kMean ? 1 : 0);
   if (peak_flops_) {
     // Forward and backward of the update; layers that are computed anew do not count.
     const double flops = 6 * static_cast<double>(state_.model.shape().active_parameter_count()) *

@@ -75,13 +75,14 @@ class Trainer {
   std::vector<TokenScores> score_rollouts(
       const CausalLm& model, const RolloutBatch& batch,
       const std::function<const std::vector<TokenId>&(std::size_t)>& prompt_of) const;
-  double gate_statistic_of(std::span<const TokenScores> teacher,
-                           std::span<const TokenScores> student) const;
+  GateInput gate_statistic_of(std::span<const TokenScores> teacher,
+                              std::span<const TokenScores> student) const;
   UpdateResult update_policy(const StepRecord& record, const ScoresBefore& before);
   std::string dump_culprit(const StepRecord& record, std::size_t rollout,
                            const std::string& problem);
   void warn_of_failed_grades(const RolloutBatch& batch);
   void give_up_without_grades(const GradeCounts& own);
+  void tell_of_gate(const StepRecord& record);
   void record_step(const StepRecord& record);
   std::optional<MetricSet> evaluate(std::int64_t step);
   void evaluate_start();

@@ -459,10 +459,22 @@ TEST(TrainState, SurvivesItsJson) {
   GateState gate{.position = GatePosition::kClosedHigh,
                  .steps = 7,
                  .warmup = {0.1, 0.1 + 0.2},
+                 .warmup_means = {0.3, 0.7 / 3},
                  .h_warm = 1.0 / 3,
+                 .too_small = true,
                  .previous = {},
                  .signal = "mean entropy"};
-  EXPECT_EQ(gate_state_from(Json::parse(to_json(gate).dump())), gate);
+  Json saved = Json::parse(to_json(gate).dump());
+  EXPECT_EQ(gate_state_from(saved), gate);
+  EXPECT_EQ(saved["statistic"], "mean");
+  // Checkpoints from before the gate chose its statistic know nothing of these.
+  for (const char* key : {"statistic", "warmup_means", "too_small"})
+    saved.erase(key);
+  gate.warmup_means.clear();
+  gate.too_small = false;
+  EXPECT_EQ(gate_state_from(saved), gate);
+  gate.signal = "auto entropy";
+  EXPECT_TRUE(to_json(gate)["statistic"].is_null());
   Moments some;
   some.add(-0.1);
   some.add(1.0 / 3);
