@@ -1,5 +1,7 @@
 #include "parquet/reader.h"
 
+#include <filesystem>
+
 #include <arrow/io/file.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
@@ -9,11 +11,14 @@
 namespace {
 
 constexpr std::int64_t kBatchRows = 1024;
+// Compressed text grows tenfold, a repeated value much more.
+constexpr std::int64_t kLeastCap = std::int64_t{256} << 20, kGrowth = 64;
 
-std::unique_ptr<parquet::arrow::FileReader> open_file(const std::string& path) {
+std::unique_ptr<parquet::arrow::FileReader> open_file(const std::string& path,
+                                                      arrow::MemoryPool* pool) {
   std::shared_ptr<arrow::io::ReadableFile> source;
-  PARQUET_ASSIGN_OR_THROW(source, arrow::io::ReadableFile::Open(path));
-  parquet::ReaderProperties properties;
+  PARQUET_ASSIGN_OR_THROW(source, arrow::io::ReadableFile::Open(path, pool));
+  parquet::ReaderProperties properties(pool);
   // Pages are read as they are needed, so that a huge row group costs no more memory than a small
   // one.
   properties.enable_buffered_stream();
@@ -24,6 +29,7 @@ std::unique_ptr<parquet::arrow::FileReader> open_file(const std::string& path) {
   parquet::arrow::FileReaderBuilder builder;
   PARQUET_THROW_NOT_OK(builder.Open(source, properties));
   builder.properties(arrow_properties);
+  builder.memory_pool(pool);
   std::unique_ptr<parquet::arrow::FileReader> file;
   PARQUET_THROW_NOT_OK(builder.Build(&file));
   return file;
@@ -31,7 +37,12 @@ std::unique_ptr<parquet::arrow::FileReader> open_file(const std::string& path) {
 
 }  // namespace
 
-AntisdParquetReader::AntisdParquetReader(const std::string& path) : file_(open_file(path)) {
+std::int64_t AntisdParquetReader::most_bytes(const std::string& path) {
+  return kLeastCap + kGrowth * static_cast<std::int64_t>(std::filesystem::file_size(path));
+}
+
+AntisdParquetReader::AntisdParquetReader(const std::string& path, std::int64_t most_bytes)
+    : pool_(&own_, most_bytes), file_(open_file(path, &pool_)) {
   std::shared_ptr<arrow::Schema> schema;
   PARQUET_THROW_NOT_OK(file_->GetSchema(&schema));
   for (const auto& field : schema->fields())

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <arrow/api.h>
+#include <arrow/memory_pool.h>
 #include <parquet/arrow/reader.h>
 
 #include "io/parquet_interface.h"
@@ -12,12 +13,21 @@
 // Throws arrow's or parquet's exceptions; library.cpp turns them into text.
 struct AntisdParquetReader {
  public:
-  explicit AntisdParquetReader(const std::string& path);
+  explicit AntisdParquetReader(const std::string& path)
+      : AntisdParquetReader(path, most_bytes(path)) {}
 
   std::int64_t row_count() const { return row_count_; }
   bool next_row(const AntisdValueSink& sink);
 
  private:
+  AntisdParquetReader(const std::string& path, std::int64_t most_bytes);
+  // What a file of this size may make the reader hold: headers of a kilobyte can promise gigabytes.
+  static std::int64_t most_bytes(const std::string& path);
+
+  // Before what allocates from them. The first counts this reader's bytes apart from other
+  // readers'.
+  arrow::ProxyMemoryPool own_{arrow::default_memory_pool()};
+  arrow::CappedMemoryPool pool_;
   std::unique_ptr<parquet::arrow::FileReader> file_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::RecordBatch> batch_;
