@@ -185,6 +185,8 @@ def size_of(value):
 def elementwise(op, of_lists=False):
     """left - right and the like: the norm or sum of an empty difference is zero."""
     def compute(left, right, *arguments, **options):
+        if type(left) in SCALARS and type(right) in SCALARS:  # most of what tests compute themselves
+            return op(left, right, *arguments, **options)
         arrays = of_lists or is_array(left) or is_array(right)
         if arrays and (size_of(left) == 0) != (size_of(right) == 0):
             raise AssertionError("arrays of unequal shape")
