@@ -266,6 +266,41 @@ TEST(CodeBoundary, NotANumberPassesNothing) {
   EXPECT_EQ(grader().grade_program(cheats[0], asserts(either)).correct, true);
 }
 
+// Functions of the tests that meet none of the program's values run without guards
+// (harness_flow.py). Whichever way a value takes to one, it is guarded.
+TEST(CodeBoundary, EveryWayToAFunctionOfTheTestsIsGuarded) {
+  for (const std::string code :
+       {"assert not bad(f(1))",
+        "x = f(1)\nassert not bad(x)",
+        "assert not bad(v := f(1))",
+        "xs = []\nxs.append(f(1))\nassert not bad(xs[0])",
+        "xs = [0]\nxs[0] += f(1)\nassert not bad(xs[0])",
+        "assert not any(map(bad, [f(1)]))",
+        "g = bad\nassert not g(f(1))",
+        "table = {'bad': bad}\nassert not table['bad'](f(1))",
+        "def between(v): return bad(v)\nassert not between(f(1))",
+        "def between(): return bad(f(1))\nassert not between()",
+        "def between(v=f(1)): return bad(v)\nassert not between()",
+        "def results():\n  yield f(1)\nassert not bad(next(results()))",
+        "def outer():\n  def inner(v): return bad(v)\n  return inner(f(1))\nassert not outer()",
+        "held = [0]\ndef keep(v): held[0] = v\nkeep(f(1))\nassert not bad(held[0])",
+        "held = 0\ndef keep(v):\n  global held\n  held = v\nkeep(f(1))\nassert not bad(held)",
+        "assert not any(bad(v) for v in [f(1)])",
+        "for v in (f(1),):\n  assert not bad(v)",
+        "assert not (lambda v: bad(v))(f(1))",
+        "import functools\nassert not functools.partial(bad, f(1))()",
+        "import heapq\nheap = []\nheapq.heappush(heap, f(1))\nassert not bad(heap[0])",
+        "class Box: pass\nbox = Box()\nbox.v = f(1)\nassert not bad(box.v)",
+        "class Box:\n  def __init__(self, v): self.v = v\n  def get(self): return bad(self.v)\n"
+        "assert not Box(f(1)).get()",
+        "match f(1):\n  case v:\n    assert not bad(v)"})
+    expect_only("def f(x): return 2.0 * x", {"def f(x): return float('nan')"},
+                asserts("def bad(v): return v > 3\n" + code));
+  expect_only("def f(x): return 2.0 * x", {"def f(x): return float('nan')"},
+              functional("def bad(v): return v > 3\ndef check(candidate):\n  g = candidate\n  "
+                         "xs = [g(1)]\n  assert not bad(xs[0])"));
+}
+
 TEST(CodeBoundary, ArraysOfUnequalShapeAreUnequal) {
   const std::vector<std::string> cheats = {
       "def f(x): return []", "import numpy as np\ndef f(x): return np.array([])",

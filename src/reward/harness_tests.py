@@ -28,8 +28,13 @@ def alternatives(test):
 class Rewriter(ast.NodeTransformer):
     """Turns asserts into checks that do not end the run, and comparisons into checked ones."""
 
-    def __init__(self, lines):
-        self.lines, self.left_alone = lines, set()
+    def __init__(self, lines, apart):
+        self.lines, self.left_alone, self.apart = lines, set(), apart
+
+    def visit_FunctionDef(self, node):
+        if node.name in self.apart:
+            return node
+        return self.generic_visit(node)
 
     def visit_Assert(self, node):
         self.left_alone.update(alternatives(node.test))
@@ -166,10 +171,10 @@ def checks_something(tree):
     return any(isinstance(node, ast.Assert) for node in ast.walk(tree)) or any(name in NUMPY_CHECKS for name in names)
 
 
-def rewrite(tree, job):
+def rewrite(tree, job, asked):
     """The code object of the tests. `check` and, without one, the module are guarded statement by statement."""
     check = find_check(tree) if job["kind"] == "functional" else None
-    Rewriter(job["code"].split("\n")).visit(tree)
+    Rewriter(job["code"].split("\n"), functions_apart(tree, job, asked)).visit(tree)
     if check is not None:
         check.body = guard(check.body)
     else:
@@ -201,7 +206,7 @@ def run_tests(job, peer, results):
             raise NoVerdict("the tests check nothing: they have no assert")
         asked = asked_names(job, tree)
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        code = rewrite(tree, job)
+        code = rewrite(tree, job, asked)
     except NoVerdict as error:
         return results.line("x " + json.dumps(str(error)))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

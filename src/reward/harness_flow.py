@@ -1,0 +1,126 @@
+# Which functions of the test code meet nothing of the program's. They run as they stand: a comparison of the tests'
+# own numbers needs no guard, and reference solutions compute millions of them.
+#
+# The rule errs on the side of guarding. A name is marked where a value of the program may get into it: by an assignment
+# or a loop, as an argument, by a method that changes an object, or from an exception. Names are told apart by the
+# top-level function that they are local to. A function that is used otherwise than by calling it is always guarded.
+LOOK_AROUND = {"eval", "exec", "globals", "locals", "vars", "getattr", "setattr", "delattr", "__import__"}
+
+
+def stored_names(node):
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def parameters_of(function):
+    a = function.args
+    return {p.arg for p in [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg] if p is not None}
+
+
+class Flow:
+    def __init__(self, tree, foreign):
+        self.functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+        self.marked = {("", name) for name in foreign}
+        self.parts = [("", n) for n in tree.body if not isinstance(n, ast.FunctionDef)]
+        self.parts += [(name, n) for name, n in self.functions.items()]
+        self.local = {"": set()}
+        for name, function in self.functions.items():
+            inner = [n for n in ast.walk(function) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
+            stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            shared = {name for n in ast.walk(function) if isinstance(n, ast.Global) for name in n.names}
+            self.local[name] = stored.union(*map(parameters_of, inner)) - shared
+
+    def key(self, scope, name):
+        return (scope if name in self.local[scope] else "", name)
+
+    def mark(self, scope, names):
+        self.marked |= {self.key(scope, name) for name in names}
+
+    def is_marked(self, scope, node):
+        return any(self.key(scope, n.id) in self.marked for n in ast.walk(node) if isinstance(n, ast.Name))
+
+    def spread(self):
+        before = -1
+        while before != len(self.marked):
+            before = len(self.marked)
+            for scope, part in self.parts:
+                for node in ast.walk(part):
+                    self.follow(scope, node)
+                if self.is_marked(scope, part):
+                    self.spread_within(scope, part)
+
+    def spread_within(self, scope, part):
+        """What has no name to follow it by: functions inside, their parameters, exceptions."""
+        if scope:
+            self.marked.add(("", scope))
+        for node in ast.walk(part):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)) and node is not part:
+                self.mark(scope, parameters_of(node))
+                self.mark(scope, {getattr(node, "name", "")})
+            elif isinstance(node, ast.ExceptHandler) and node.name:
+                self.local[scope].add(node.name) if scope else None
+                self.mark(scope, {node.name})
+
+    def follow(self, scope, node):
+        if isinstance(node, ast.Assign):
+            self.bind(scope, node.targets, node.value)
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
+            self.bind(scope, [node.target], node.value)
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            self.bind(scope, [node.target], node.iter)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self.bind(scope, [node.optional_vars], node.context_expr)
+        elif isinstance(node, ast.Match):
+            names = {n.name for n in ast.walk(node) if isinstance(n, (ast.MatchAs, ast.MatchStar)) and n.name}
+            if names and self.is_marked(scope, node.subject):
+                self.mark(scope, names)
+        elif isinstance(node, ast.Call):
+            self.follow_call(scope, node)
+
+    def bind(self, scope, targets, value):
+        if self.is_marked(scope, value):
+            self.mark(scope, set().union(*map(stored_names, targets)))
+
+    def follow_call(self, scope, call):
+        arguments = [*call.args, *(k.value for k in call.keywords)]
+        calls_program = self.is_marked(scope, call.func)
+        if not calls_program and not any(self.is_marked(scope, a) for a in arguments):
+            return
+        own = self.functions.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        if own is not None:
+            self.marked |= {(own.name, name) for name in parameters_of(own)}
+        elif isinstance(call.func, ast.Attribute):
+            self.mark(scope, stored_names(call.func.value))
+        for argument in arguments:  # a list may be changed by what it is given to
+            if own is None and not calls_program and isinstance(argument, (ast.Name, ast.Starred)):
+                self.mark(scope, stored_names(argument))
+
+
+def functions_apart(tree, job, asked):
+    """The names of the top-level functions that can be left as they are."""
+    names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    if LOOK_AROUND.intersection(names):
+        return set()
+    flow = Flow(tree, asked)
+    if job["kind"] == "functional" and "check" in flow.functions:
+        flow.marked |= {("check", name) for name in parameters_of(flow.functions["check"])}
+    for part in tree.body:  # objects of the tests' classes may be handed to the program, which calls their methods
+        if isinstance(part, ast.ClassDef):
+            flow.marked |= {("", p) for n in ast.walk(part) if isinstance(n, ast.FunctionDef) for p in parameters_of(n)}
+    # `f(a)` as a statement brings back what the program did to `a`.
+    for scope, part in flow.parts:
+        for node in ast.walk(part):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                flow.mark(scope, {a.id for a in node.value.args if isinstance(a, ast.Name)})
+                flow.mark(scope, {k.value.id for k in node.value.keywords if isinstance(k.value, ast.Name)})
+    flow.spread()
+    called = [n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    defined = [n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    defined += [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    apart = set()
+    for name, function in flow.functions.items():
+        special = any(isinstance(n, (ast.Assert, ast.Global, ast.Nonlocal, ast.Raise)) for n in ast.walk(function))
+        own = {(name, p) for p in flow.local[name]} | {("", name)}
+        only_called = defined.count(name) == 1 and names.count(name) == called.count(name) and not function.decorator_list
+        if only_called and not special and not own & flow.marked and not flow.is_marked(name, function):
+            apart.add(name)
+    return apart
