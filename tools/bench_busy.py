@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Training steps on cores that other programs use too: the default number of threads against one thread.
 
-    python3 tools/bench_busy.py build/antisd [--before OTHER/antisd] [--load 6] [--cores 2] [--steps 6] [--rounds 3]
+    python3 tools/bench_busy.py build/antisd [--before OTHER/antisd] [--load 6] [--cores 2] [--steps 6] [--rounds 3] [--problems 16]
 
 Countdown (recipes/countdown/quick.toml) beside `--load` busy processes on `--cores` cores; runs take turns, so that what else the
 machine does meets all of them. Printed: the median step of each, and its ratio to one thread in the same round, median and range.
@@ -20,10 +20,11 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def one_run(program, cores, steps, folder, *flags):
+def one_run(program, cores, steps, problems, folder, *flags):
     """Seconds of each step after the first, which also warms up."""
     command = [program, "train", "recipes/countdown/quick.toml", "method.name=antisd", "eval.every=0", "checkpoint.every=0",
-               "record.rollouts_every=0", "record.tensorboard=false", f"train.steps={steps + 1}", f"record.dir={folder}",
+               "record.rollouts_every=0", "record.tensorboard=false", f"train.steps={steps + 1}", f"rollout.prompts_per_step={problems}",
+               f"record.dir={folder}",
                "--device", "cpu", "--quiet", *flags]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, preexec_fn=lambda: os.sched_setaffinity(0, cores))
     if done.returncode != 0:
@@ -40,6 +41,7 @@ def main():
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--problems", type=int, default=16, help="of a step, eight responses each")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # the busy processes end with it
     cores = sorted(os.sched_getaffinity(0))[:arguments.cores]
@@ -53,7 +55,7 @@ def main():
     try:
         with tempfile.TemporaryDirectory() as temporary:
             for number in range(arguments.rounds):
-                rounds.append({name: statistics.median(one_run(command[0], cores, arguments.steps,
+                rounds.append({name: statistics.median(one_run(command[0], cores, arguments.steps, arguments.problems,
                                                                pathlib.Path(temporary) / f"{number}-{place}", *command[1:]))
                                for place, (name, command) in enumerate(arms.items())})
     finally:

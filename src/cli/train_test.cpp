@@ -195,7 +195,7 @@ import json, os, sys
 for line in iter(sys.stdin.readline, ""):
     row = json.loads(line)
     seen = [name for name in ("OMP_WAIT_POLICY", "ANTISD_STARTED_ANEW") if name in os.environ]
-    print(json.dumps({"id": row["id"], "reward": float("win" in row["response"].split()), "reason": " ".join(seen)}), flush=True)
+    print(json.dumps({"id": row["id"], "reward": float("win" in row["response"].split()), "reason": " ".join(seen) or "nothing"}), flush=True)
 )");
   const auto train_with = [&](const std::string& variables, const std::string& directory) {
     EXPECT_EQ(shell(fmt::format("OMP_DISPLAY_ENV=verbose {} antisd train run.toml record.dir={} "
@@ -205,9 +205,16 @@ for line in iter(sys.stdin.readline, ""):
     return read_file(folder_ / "err");
   };
   EXPECT_THAT(train_with("", "asleep"), HasSubstr("GOMP_SPINCOUNT = '0'"));
-  JsonlReader rollouts(folder_ / "asleep/rollouts/step-000001.jsonl");
-  for (Json row; rollouts.next(row);)
-    EXPECT_EQ(row["reason"], "");
+  int graded = 0;
+  for (int step = 1; step <= 6; ++step) {
+    JsonlReader rollouts(folder_ / fmt::format("asleep/rollouts/step-{:06}.jsonl", step));
+    for (Json row; rollouts.next(row);) {
+      if (row["reason"] == "truncated") continue;  // what the reward program was not asked about
+      EXPECT_EQ(row["reason"], "nothing");
+      ++graded;
+    }
+  }
+  EXPECT_GT(graded, 0);
   const std::string asked = train_with("GOMP_SPINCOUNT=77", "asked");
   EXPECT_THAT(asked, AllOf(HasSubstr("GOMP_SPINCOUNT = '77'"),
                            ::testing::Not(HasSubstr("GOMP_SPINCOUNT = '0'"))));
