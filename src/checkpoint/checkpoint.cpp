@@ -81,6 +81,11 @@ FoundCheckpoint verify_checkpoint(const fs::path& checkpoint) {
 }
 
 NewestCheckpoint find_newest_whole(const fs::path& checkpoints) {
+  // A folder that is there and cannot be read is not an empty one: a run would begin anew.
+  std::error_code error;
+  const fs::directory_iterator readable(checkpoints, error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw_cannot_read(checkpoints, error.value());
   NewestCheckpoint newest;
   for (const fs::path& path : unfinished_folders(checkpoints))
     newest.skipped.push_back({path, "a save that did not finish"});

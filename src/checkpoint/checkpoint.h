@@ -59,7 +59,8 @@ struct NewestCheckpoint {
   std::vector<SkippedCheckpoint> skipped;  // newer ones that are not whole, and unfinished ones
 };
 
-// By step, not by time. Reads every byte of the one it returns. A missing folder has none.
+// By step, not by time. Reads every byte of the one it returns. A missing folder has none; one that
+// cannot be read is an InputError.
 NewestCheckpoint find_newest_whole(const std::filesystem::path& checkpoints);
 
 // InputError where the folder is no whole checkpoint. For train.init_from, which names one.

@@ -69,6 +69,14 @@ INSTANTIATE_TEST_SUITE_P(Models, RoundTrip,
                          [](const auto& info) { return std::string(info.param.name); });
 
 // A run of one precision goes on in the other with no bit of the weights lost.
+TEST(Checkpoint, AFolderThatCannotBeReadIsNotAnEmptyOne) {
+  const testing::TemporaryFolder folder;
+  EXPECT_FALSE(find_newest_whole(folder.path() / "missing").found);
+  std::ofstream(folder.path() / "checkpoints") << "a file in its place";
+  EXPECT_THAT(testing::error_of([&] { find_newest_whole(folder.path() / "checkpoints"); }),
+              ::testing::HasSubstr("checkpoints"));
+}
+
 TEST(Checkpoint, GoesOnInTheOtherPrecision) {
   for (const bool from_small : {true, false}) {
     const testing::TemporaryFolder folder;
