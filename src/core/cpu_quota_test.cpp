@@ -21,12 +21,12 @@ class CpuQuota : public ::testing::Test {
 };
 
 TEST_F(CpuQuota, OfTheGroupAndThoseAboveIt) {
-  put("cgroup", "0::/work/job\n");
+  put("cgroup", "0::/slice/job\n");
   EXPECT_EQ(quota(), std::nullopt);
   put("fs/cpu.max", "max 100000\n");
-  put("fs/work/job/cpu.max", "350000 100000\n");
+  put("fs/slice/job/cpu.max", "350000 100000\n");
   EXPECT_EQ(quota(), 3.5);
-  put("fs/work/cpu.max", "150000 100000\n");
+  put("fs/slice/cpu.max", "150000 100000\n");
   EXPECT_EQ(quota(), 1.5);
   put("fs/other/cpu.max", "10000 100000\n");  // not ours
   EXPECT_EQ(quota(), 1.5);
