@@ -15,8 +15,10 @@ Json template_variables(const Tokenizer& tokenizer, const ScalarMap& chat_option
     variables[name] = token;
   variables["tools"] = nullptr;
   variables["documents"] = nullptr;
-  for (const auto& [name, value] : chat_options)
-    std::visit([&](const auto& scalar) { variables[name] = scalar; }, value);
+  for (const auto& [name, value] : chat_options) {
+    Json& variable = variables[name];  // clang 14 captures no structured bindings
+    std::visit([&](const auto& scalar) { variable = scalar; }, value);
+  }
   variables["add_generation_prompt"] = true;
   return variables;
 }
