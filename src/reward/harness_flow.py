@@ -7,7 +7,7 @@
 LOOK_AROUND = {"eval", "exec", "globals", "locals", "vars", "getattr", "setattr", "delattr", "__import__"}
 
 
-def stored_names(node):
+def names_in(node):
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
@@ -27,7 +27,8 @@ class Flow:
             inner = [n for n in ast.walk(function) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
             stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
             shared = {name for n in ast.walk(function) if isinstance(n, ast.Global) for name in n.names}
-            self.local[name] = stored.union(*map(parameters_of, inner)) - shared
+            caught = {n.name for n in ast.walk(function) if isinstance(n, ast.ExceptHandler) and n.name}
+            self.local[name] = stored.union(caught, *map(parameters_of, inner)) - shared
 
     def key(self, scope, name):
         return (scope if name in self.local[scope] else "", name)
@@ -57,7 +58,6 @@ class Flow:
                 self.mark(scope, parameters_of(node))
                 self.mark(scope, {getattr(node, "name", "")})
             elif isinstance(node, ast.ExceptHandler) and node.name:
-                self.local[scope].add(node.name) if scope else None
                 self.mark(scope, {node.name})
 
     def follow(self, scope, node):
@@ -78,7 +78,7 @@ class Flow:
 
     def bind(self, scope, targets, value):
         if self.is_marked(scope, value):
-            self.mark(scope, set().union(*map(stored_names, targets)))
+            self.mark(scope, set().union(*map(names_in, targets)))
 
     def follow_call(self, scope, call):
         arguments = [*call.args, *(k.value for k in call.keywords)]
@@ -89,10 +89,10 @@ class Flow:
         if own is not None:
             self.marked |= {(own.name, name) for name in parameters_of(own)}
         elif isinstance(call.func, ast.Attribute):
-            self.mark(scope, stored_names(call.func.value))
+            self.mark(scope, names_in(call.func.value))
         for argument in arguments:  # a list may be changed by what it is given to
             if own is None and not calls_program and isinstance(argument, (ast.Name, ast.Starred)):
-                self.mark(scope, stored_names(argument))
+                self.mark(scope, names_in(argument))
 
 
 def functions_apart(tree, job, asked):
