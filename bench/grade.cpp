@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "io/jsonl.h"
-#include "reward/math_grader.h"
+#include "reward/math/grader.h"
 
 namespace antisd::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include "bench/benchmarks.h"
 #include "bench/options.h"
 #include "core/stopwatch.h"
-#include "reward/code_grader.h"
+#include "reward/code/grader.h"
 
 namespace antisd::bench {
 namespace {

@@ -17,9 +17,9 @@
 #include "bench/shapes.h"
 #include "core/rng.h"
 #include "core/stopwatch.h"
+#include "inference/rollout_engine.h"
+#include "inference/scorer.h"
 #include "io/json.h"
-#include "rollout/rollout_engine.h"
-#include "scoring/scorer.h"
 
 namespace antisd::bench {
 namespace {

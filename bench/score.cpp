@@ -15,10 +15,10 @@
 #include "bench/random_model.h"
 #include "bench/shapes.h"
 #include "core/error.h"
+#include "inference/scorer.h"
 #include "io/json.h"
 #include "model/weights.h"
 #include "ops/token_scores.h"
-#include "scoring/scorer.h"
 
 namespace antisd::bench {
 namespace {

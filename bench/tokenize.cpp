@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "io/json.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd::bench {
 namespace {

@@ -1,13 +1,19 @@
-# antisd_layer(NAME [USES layer...] [LINKS target...])
-# One directory below src/ is one static library antisd_NAME made of its *.cpp files, and one test
-# program NAME_test made of its *_test.cpp files. src/CMakeLists.txt lists the layers from the bottom
-# up; tools/check_includes.py holds every #include to that order.
+# antisd_layer(PATH [PARTS folder...] [USES layer...] [LINKS target...])
+# One directory below src/ is one static library antisd_NAME made of its *.cpp files and those of its
+# parts, and one test program NAME_test made of its *_test.cpp files; NAME is the last part of PATH.
+# src/CMakeLists.txt lists the layers from the bottom up; tools/check_includes.py holds every #include
+# to that order.
 include(GoogleTest)
 
-function(antisd_layer name)
-  cmake_parse_arguments(LAYER "" "" "USES;LINKS" ${ARGN})
-  set(directory "${CMAKE_CURRENT_SOURCE_DIR}/${name}")
-  file(GLOB sources CONFIGURE_DEPENDS "${directory}/*.cpp")
+function(antisd_layer path)
+  cmake_parse_arguments(LAYER "" "" "PARTS;USES;LINKS" ${ARGN})
+  get_filename_component(name "${path}" NAME)
+  set(directory "${CMAKE_CURRENT_SOURCE_DIR}/${path}")
+  set(patterns "${directory}/*.cpp")
+  foreach(part ${LAYER_PARTS})
+    list(APPEND patterns "${directory}/${part}/*.cpp")
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   file(GLOB kernels CONFIGURE_DEPENDS "${directory}/kernels/*.cu")
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "http/request.h"
+#include "io/http/request.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "reward/math_grader.h"
+#include "reward/math/grader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using antisd::Verdict;

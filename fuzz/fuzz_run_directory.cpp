@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "eval/results/run_results.h"
+#include "eval/results/sample_row.h"
 #include "io/json.h"
 #include "report/run_json.h"
 #include "report/run_reader.h"
 #include "report/samples.h"
 #include "report/series.h"
-#include "results/run_results.h"
-#include "results/sample_row.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/utf8.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using antisd::Tokenizer;

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/utf8.h"
-#include "reward/code_run.h"
+#include "reward/code/run.h"
 #include "reward/command_reward.h"
 
 namespace {

@@ -11,16 +11,18 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
+APART = ("core/faults/", "io/parquet/", "ops/optest/")  # libraries and programs of their own
 TORCH = re.compile(r"^(ATen|c10|torch|caffe2)/")
 
 
 def read_layers():
-    """name -> (layers it may use, whether it is above the tensor line)"""
+    """name -> (its directory, layers it may use, whether it is above the tensor line)"""
     text = (SOURCE / "CMakeLists.txt").read_text()
     line = text.index("tensor line")
     layers = {}
-    for match in re.finditer(r"antisd_layer\((\w+)([^)]*)\)", text):
-        name, rest = match.groups()
+    for match in re.finditer(r"antisd_layer\(([\w/]+)([^)]*)\)", text):
+        path, rest = match.groups()
+        name = path.split("/")[-1]
         uses = re.search(r"USES (.*?)(?: LINKS|$)", rest, re.DOTALL)
         named = [word for word in (uses.group(1).split() if uses else []) if not word.startswith("$")]
         if "${tensor_layers}" in rest:
@@ -28,14 +30,20 @@ def read_layers():
         for used in named:
             if used not in layers:
                 sys.exit(f"src/CMakeLists.txt: layer {name} uses {used}, which is not below it")
-        layers[name] = (set(named), match.start() > line)
+        layers[name] = (path, set(named), match.start() > line)
     return layers
+
+
+def layer_of(file, layers):
+    """The layer of the deepest directory that holds the file; None for a program or a library of its own."""
+    holders = [(path, name) for name, (path, _, _) in layers.items() if file.startswith(path + "/")]
+    return max(holders)[1] if holders and not file.startswith(APART) else None
 
 
 def check_documents(layers):
     problems = []
     listed = re.search(r"```\n(cli .*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL).group(1)
-    names = [line.split()[0] for line in listed.splitlines() if not line.startswith("---")]
+    names = [line.split()[0] for line in listed.splitlines() if re.match(r"\w", line)]
     if names != list(reversed(layers)):
         problems.append(f"docs/architecture.md: the layers, top down, are {', '.join(reversed(layers))}")
     readme = (ROOT / "README.md").read_text()
@@ -51,7 +59,7 @@ def main():
     for path in sorted(SOURCE.rglob("*")):
         if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
             continue
-        layer = path.relative_to(SOURCE).parts[0]
+        layer = layer_of(path.relative_to(SOURCE).as_posix(), layers)
         where = path.relative_to(ROOT)
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
@@ -60,13 +68,13 @@ def main():
             quote, name = match.groups()
             if name == "torch/torch.h":
                 problems.append(f"{where}:{number}: include ATen headers instead of <torch/torch.h>")
-            if layer not in layers:  # programs (main.cpp) and libraries of their own (parquet/)
+            if layer is None:
                 continue
-            uses, above = layers[layer]
+            _, uses, above = layers[layer]
             if TORCH.match(name) and not above:
                 problems.append(f"{where}:{number}: {layer} is below the tensor line and includes {name}")
-            target = name.split("/")[0]
-            if quote == '"' and target in layers and target != layer and target not in uses:
+            target = layer_of(name, layers)
+            if quote == '"' and target not in {None, layer} and target not in uses:
                 problems.append(f"{where}:{number}: {layer} may not include {target} ({name})")
             if path.suffix in {".cu", ".cuh"} and re.match(r"(fmt|toml\+\+|nlohmann)/", name):
                 problems.append(f"{where}:{number}: nvcc rejects {name}")

@@ -1,10 +1,10 @@
-"""Writes src/text/unicode_data.cpp: where PyPI `tokenizers` and the Unicode tables at hand disagree.
+"""Writes src/text/tokenizer/unicode_data.cpp: where PyPI `tokenizers` and the Unicode tables at hand disagree.
 
 `tokenizers` carries several Unicode versions at once (its regex engine knows 16, its normalizers 9, its punctuation
 7), while utf8proc and PCRE2 have one each. Ids must not depend on that, so the differences are recorded as ranges.
 
-    .deps/reference/bin/python tools/record_unicode_data.py > src/text/unicode_data.cpp
-    clang-format -i src/text/unicode_data.cpp
+    .deps/reference/bin/python tools/record_unicode_data.py > src/text/tokenizer/unicode_data.cpp
+    clang-format -i src/text/tokenizer/unicode_data.cpp
 """
 
 import unicodedata
@@ -50,7 +50,7 @@ def plain(code_points):
 
 def main():
     print("// Written by tools/record_unicode_data.py; run it again rather than edit this file.")
-    print('#include "text/unicode.h"\n\nnamespace antisd {')
+    print('#include "text/tokenizer/unicode.h"\n\nnamespace antisd {')
 
     base = {c: unicodedata.category(chr(c)) for c in CODE_POINTS}
     newer = []

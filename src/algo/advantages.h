@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "batch/rollouts.h"
+#include "algo/rollouts.h"
 
 namespace antisd {
 

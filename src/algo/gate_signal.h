@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "algo/method.h"
-#include "batch/token_scores.h"
+#include "algo/token_scores.h"
 
 namespace antisd {
 

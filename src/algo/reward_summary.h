@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "batch/rollouts.h"
+#include "algo/rollouts.h"
 
 namespace antisd {
 

@@ -20,7 +20,7 @@
 #include "algo/gate.h"
 #include "algo/method.h"
 #include "algo/moments.h"
-#include "batch/token_scores.h"
+#include "algo/token_scores.h"
 
 namespace antisd {
 

@@ -11,8 +11,8 @@
 #include "data/checks.h"
 #include "data/convert.h"
 #include "io/jsonl.h"
-#include "reward/code_grader.h"
-#include "text/tokenizer.h"
+#include "reward/code/grader.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd {
 namespace {

@@ -14,8 +14,8 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "io/parquet_library.h"
-#include "reward/sandbox.h"
-#include "reward/sandbox_python.h"
+#include "reward/code/sandbox.h"
+#include "reward/code/sandbox_python.h"
 
 #ifdef ANTISD_TORCH
 #include "ops/device.h"

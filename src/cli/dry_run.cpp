@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/checkpoint.h"
 #include "cli/device_choice.h"
 #include "context/context_builder.h"
 #include "core/error.h"
@@ -16,6 +15,7 @@
 #include "ops/device.h"
 #include "optim/schedule.h"
 #include "reward/grader.h"
+#include "run/checkpoint/checkpoint.h"
 #include "trainer/batch_grader.h"
 #include "trainer/disk_plan.h"
 #include "trainer/memory_plan.h"

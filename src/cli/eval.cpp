@@ -6,15 +6,15 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/checkpoint.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/model_parts.h"
 #include "core/error.h"
 #include "eval/evaluator.h"
+#include "eval/results/paired.h"
 #include "io/step_name.h"
-#include "results/paired.h"
+#include "run/checkpoint/checkpoint.h"
 
 namespace antisd {
 namespace {

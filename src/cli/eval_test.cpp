@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "cli/command_testing.h"
-#include "results/bench_rows.h"
-#include "results/summary.h"
+#include "eval/results/bench_rows.h"
+#include "eval/results/summary.h"
 #include "trainer/testing.h"
 
 namespace antisd {

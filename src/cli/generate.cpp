@@ -16,9 +16,9 @@
 #include "cli/rows.h"
 #include "cli/text_stream.h"
 #include "core/error.h"
+#include "inference/rollout_engine.h"
+#include "inference/stop_ids.h"
 #include "io/jsonl.h"
-#include "rollout/rollout_engine.h"
-#include "rollout/stop_ids.h"
 
 namespace antisd {
 namespace {

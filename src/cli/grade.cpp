@@ -8,9 +8,9 @@
 #include "cli/rows.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
-#include "reward/code_grader.h"
+#include "reward/code/grader.h"
 #include "reward/countdown_grader.h"
-#include "reward/math_grader.h"
+#include "reward/math/grader.h"
 
 namespace antisd {
 namespace {

@@ -16,11 +16,11 @@
 #include "cli/rows.h"
 #include "core/error.h"
 #include "data/row_reader.h"
-#include "inspect/analysis.h"
-#include "inspect/report_page.h"
-#include "inspect/terminal.h"
 #include "io/atomic_file.h"
 #include "io/jsonl.h"
+#include "report/inspect/analysis.h"
+#include "report/inspect/report_page.h"
+#include "report/inspect/terminal.h"
 
 namespace antisd {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/rows.h"
 #include "cli/text_stream.h"
 #include "core/error.h"
-#include "scoring/finite_scores.h"
+#include "inference/finite_scores.h"
 #include "trainer/batch_grader.h"
 
 namespace antisd {

@@ -19,9 +19,9 @@
 #include "config/run_config.h"
 #include "context/context_builder.h"
 #include "core/error.h"
-#include "inspect/inspection.h"
+#include "inference/scorer.h"
+#include "report/inspect/inspection.h"
 #include "reward/grader.h"
-#include "scoring/scorer.h"
 #include "trainer/sampler.h"
 
 namespace antisd {

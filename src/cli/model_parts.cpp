@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "inference/stop_ids.h"
 #include "io/atomic_file.h"
-#include "rollout/stop_ids.h"
 
 namespace antisd {
 

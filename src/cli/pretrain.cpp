@@ -12,10 +12,10 @@
 #include "core/error.h"
 #include "data/countdown.h"
 #include "model/weights.h"
-#include "pretrain/document_trainer.h"
-#include "pretrain/new_model.h"
+#include "run/stop_signals.h"
 #include "trainer/disk_plan.h"
-#include "trainer/stop_signals.h"
+#include "trainer/pretrain/document_trainer.h"
+#include "trainer/pretrain/new_model.h"
 
 namespace antisd {
 namespace {

@@ -5,7 +5,7 @@
 #include "cli/chat_variables.h"
 #include "cli/rows.h"
 #include "core/error.h"
-#include "text/tokenizer_config.h"
+#include "text/tokenizer/tokenizer_config.h"
 
 namespace antisd {
 

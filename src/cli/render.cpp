@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "text/chat_template.h"
-#include "text/tokenizer_config.h"
+#include "text/tokenizer/tokenizer_config.h"
 
 namespace antisd {
 namespace {

@@ -1,9 +1,9 @@
 #include "cli/report_file.h"
 
+#include "eval/results/text_table.h"
 #include "io/atomic_file.h"
 #include "report/report_page.h"
 #include "report/run_finder.h"
-#include "results/text_table.h"
 
 namespace antisd {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "eval/results/comparison.h"
 #include "report/folder.h"
 #include "report/run_set.h"
-#include "results/comparison.h"
 
 namespace antisd {
 

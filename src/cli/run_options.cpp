@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "model/causal_lm.h"
 #include "ops/tensor_errors.h"
-#include "trainer/run_lock.h"
+#include "run/run_lock.h"
 
 namespace antisd {
 namespace {

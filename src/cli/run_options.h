@@ -10,9 +10,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "checkpoint/checkpoint.h"
 #include "config/run_config.h"
 #include "core/thread_pool.h"
+#include "run/checkpoint/checkpoint.h"
 #include "trainer/recorder.h"
 
 namespace antisd {

@@ -8,8 +8,8 @@
 #include "cli/model_options.h"
 #include "cli/rows.h"
 #include "cli/score_rows.h"
-#include "scoring/scorer.h"
-#include "text/tokenizer.h"
+#include "inference/scorer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd {
 namespace {

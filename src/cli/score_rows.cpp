@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
-#include "scoring/finite_scores.h"
+#include "inference/finite_scores.h"
 
 namespace antisd {
 

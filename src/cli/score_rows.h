@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "cli/rows.h"
-#include "scoring/scorer.h"
+#include "inference/scorer.h"
 
 namespace antisd {
 

@@ -13,7 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "model/weights.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd {
 namespace {

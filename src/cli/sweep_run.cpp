@@ -10,8 +10,8 @@
 #include "cli/interrupt.h"
 #include "cli/report_file.h"
 #include "core/error.h"
-#include "sweep/arms.h"
-#include "sweep/outcome_words.h"
+#include "report/sweep/arms.h"
+#include "report/sweep/outcome_words.h"
 
 namespace antisd {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "metrics/console.h"
-#include "sweep/sweep.h"
+#include "report/sweep/sweep.h"
+#include "run/metrics/console.h"
 
 namespace antisd {
 

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/rows.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd {
 namespace {

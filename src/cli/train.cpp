@@ -8,7 +8,7 @@
 #include "cli/dry_run.h"
 #include "cli/interrupt.h"
 #include "cli/training_run.h"
-#include "trainer/stop_signals.h"
+#include "run/stop_signals.h"
 
 namespace antisd {
 

@@ -4,10 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/folders.h"
 #include "cli/train_testing.h"
-#include "faults/testing.h"
+#include "core/faults/testing.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/checkpoint/folders.h"
 
 namespace antisd {
 namespace {

@@ -7,9 +7,9 @@
 #include <gmock/gmock.h>
 #include <sys/prctl.h>
 
-#include "checkpoint/checkpoint.h"
 #include "cli/command.h"
 #include "cli/train_testing.h"
+#include "run/checkpoint/checkpoint.h"
 
 namespace antisd {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/checkpoint.h"
 #include "cli/device_choice.h"
 #include "cli/model_parts.h"
 #include "cli/step_threads.h"
@@ -16,8 +15,9 @@
 #include "model/weights.h"
 #include "reward/countdown_grader.h"
 #include "reward/supervised_command.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/stop_signals.h"
 #include "trainer/disk_plan.h"
-#include "trainer/stop_signals.h"
 #include "trainer/trainer.h"
 
 namespace antisd {

@@ -13,8 +13,8 @@
 #include "cli/run_options.h"
 #include "config/run_config.h"
 #include "data/prompt_set.h"
-#include "metrics/console.h"
 #include "model/model_shape.h"
+#include "run/metrics/console.h"
 
 namespace antisd {
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "batch/contexts.h"
-#include "batch/prompts.h"
-#include "batch/rollouts.h"
+#include "algo/contexts.h"
+#include "algo/prompts.h"
+#include "algo/rollouts.h"
 #include "context/peer_picker.h"
 #include "context/prompt_renderer.h"
 #include "context/templates.h"

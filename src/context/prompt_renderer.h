@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "batch/prompts.h"
+#include "algo/prompts.h"
 #include "config/run_config.h"
 #include "data/problem.h"
 #include "io/json.h"
 #include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd {
 

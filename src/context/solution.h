@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd {
 

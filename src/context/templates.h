@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "batch/rollouts.h"
+#include "algo/rollouts.h"
 #include "config/run_config.h"
 
 namespace antisd {

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "batch/rollouts.h"
+#include "algo/rollouts.h"
 #include "context/prompt_renderer.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd::testing {
 

@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "core/utf8.h"
-#include "text/unicode.h"
+#include "text/tokenizer/unicode.h"
 
 namespace antisd {
 namespace {

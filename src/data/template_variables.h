@@ -5,7 +5,7 @@
 #include "core/option_set.h"
 #include "io/json.h"
 #include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd {
 

@@ -19,12 +19,12 @@
 
 #include "context/prompt_renderer.h"
 #include "eval/benchmark.h"
-#include "metrics/console.h"
-#include "metrics/metric_set.h"
-#include "results/bench_rows.h"
-#include "results/summary.h"
+#include "eval/results/bench_rows.h"
+#include "eval/results/summary.h"
+#include "inference/rollout_engine.h"
 #include "reward/grader.h"
-#include "rollout/rollout_engine.h"
+#include "run/metrics/console.h"
+#include "run/metrics/metric_set.h"
 
 namespace antisd {
 

@@ -15,7 +15,7 @@
 
 #include "core/thread_pool.h"
 #include "data/problem.h"
-#include "results/sample_row.h"
+#include "eval/results/sample_row.h"
 #include "reward/grader.h"
 
 namespace antisd {

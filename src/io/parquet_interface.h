@@ -1,4 +1,4 @@
-// What libantisd_parquet.so (src/parquet) and the program say to each other: plain C, so that
+// What libantisd_parquet.so (src/io/parquet) and the program say to each other: plain C, so that
 // neither depends on the other's standard library, Arrow or JSON. Values cross as events, in the
 // order in which JSON text would name them: a row {"a": [1, null]} is
 //   begin_struct, key "a", begin_list, integer 1, null, end_list, end_struct.

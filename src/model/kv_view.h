@@ -1,5 +1,5 @@
 // The model's side of a cache of keys and values: what a pass over new tokens needs to know of the
-// pages that someone else owns (rollout/kv_pool.h).
+// pages that someone else owns (inference/kv_pool.h).
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include <sys/random.h>
 
 #include "core/error.h"
-#include "http/server.h"
+#include "io/http/server.h"
 #include "report/report_page.h"
 #include "report/run_finder.h"
 #include "report/samples.h"

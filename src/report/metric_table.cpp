@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "metrics/metrics_file.h"
 #include "report/row_fields.h"
+#include "run/metrics/metrics_file.h"
 
 namespace antisd {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "page/html.h"
+#include "report/page/html.h"
 #include "report/page_files.h"
 #include "report/samples.h"
 

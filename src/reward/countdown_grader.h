@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "io/json.h"
-#include "reward/math_grader.h"
+#include "reward/math/grader.h"
 
 namespace antisd {
 

@@ -2,11 +2,11 @@
 
 #include "core/check.h"
 #include "core/thread_pool.h"
-#include "reward/code_extract.h"
-#include "reward/code_grader.h"
+#include "reward/code/extract.h"
+#include "reward/code/grader.h"
 #include "reward/command_reward.h"
 #include "reward/countdown_grader.h"
-#include "reward/math_grader.h"
+#include "reward/math/grader.h"
 
 namespace antisd {
 namespace {

@@ -8,8 +8,8 @@
 #include "core/error.h"
 #include "core/utf8.h"
 #include "io/atomic_file.h"
-#include "text/jinja_ast.h"
-#include "text/jinja_interpreter.h"
+#include "text/jinja/ast.h"
+#include "text/jinja/interpreter.h"
 
 namespace antisd {
 namespace {

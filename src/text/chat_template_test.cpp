@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "core/testing.h"
-#include "text/sha256_for_tests.h"
+#include "text/tokenizer/sha256_for_tests.h"
 
 namespace antisd {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "algo/method.h"
-#include "batch/rollouts.h"
+#include "algo/rollouts.h"
 
 namespace antisd {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "batch/prompts.h"
-#include "batch/rollouts.h"
+#include "algo/prompts.h"
+#include "algo/rollouts.h"
 #include "core/error.h"
 #include "data/problem.h"
 #include "reward/grading_stage.h"

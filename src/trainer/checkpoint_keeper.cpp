@@ -3,10 +3,10 @@
 #include <cmath>
 #include <thread>
 
-#include "checkpoint/folders.h"
 #include "core/stopwatch.h"
 #include "io/system_error.h"
 #include "model/not_finite.h"
+#include "run/checkpoint/folders.h"
 
 namespace antisd {
 namespace {

@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
 #include "config/run_config.h"
 #include "io/json.h"
-#include "metrics/metric_set.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/metrics/metric_set.h"
 #include "trainer/recorder.h"
 
 namespace antisd {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
-#include "checkpoint/folders.h"
+#include "run/checkpoint/folders.h"
 
 namespace antisd {
 namespace {

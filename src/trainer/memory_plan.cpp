@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "inference/rollout_engine.h"
 #include "ops/token_scores.h"
-#include "rollout/rollout_engine.h"
 
 namespace antisd {
 namespace {

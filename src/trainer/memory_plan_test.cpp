@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "dist/communicator.h"
+#include "inference/kv_pool.h"
 #include "optim/adamw.h"
-#include "rollout/kv_pool.h"
 
 namespace antisd {
 namespace {

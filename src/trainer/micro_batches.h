@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "batch/prompts.h"
-#include "batch/rollouts.h"
+#include "algo/prompts.h"
+#include "algo/rollouts.h"
 
 namespace antisd {
 

@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "checkpoint/folders.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/system_error.h"
+#include "run/checkpoint/folders.h"
 
 namespace antisd {
 namespace {

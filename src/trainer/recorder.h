@@ -20,11 +20,11 @@
 #include "config/run_config.h"
 #include "io/json.h"
 #include "io/unique_fd.h"
-#include "metrics/append_file.h"
-#include "metrics/console.h"
-#include "metrics/metrics_file.h"
-#include "metrics/tensorboard_file.h"
-#include "trainer/run_lock.h"
+#include "run/metrics/append_file.h"
+#include "run/metrics/console.h"
+#include "run/metrics/metrics_file.h"
+#include "run/metrics/tensorboard_file.h"
+#include "run/run_lock.h"
 #include "trainer/step_record.h"
 
 namespace antisd {

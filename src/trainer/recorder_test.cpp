@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "checkpoint/checkpoint.h"
+#include "run/checkpoint/checkpoint.h"
 #include "trainer/testing.h"
 
 namespace antisd {

@@ -9,11 +9,11 @@
 #include <functional>
 #include <vector>
 
-#include "batch/prompts.h"
-#include "batch/rollouts.h"
+#include "algo/prompts.h"
+#include "algo/rollouts.h"
 #include "config/run_config.h"
-#include "rollout/rollout_engine.h"
-#include "text/tokenizer.h"
+#include "inference/rollout_engine.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd {
 

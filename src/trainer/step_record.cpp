@@ -8,7 +8,7 @@
 
 #include "algo/gate_signal.h"
 #include "algo/reward_summary.h"
-#include "metrics/statistics.h"
+#include "run/metrics/statistics.h"
 
 namespace antisd {
 namespace {

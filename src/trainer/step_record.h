@@ -5,11 +5,11 @@
 #include <functional>
 #include <vector>
 
+#include "algo/contexts.h"
 #include "algo/gate.h"
-#include "batch/contexts.h"
 #include "dist/communicator.h"
 #include "io/json.h"
-#include "metrics/metric_set.h"
+#include "run/metrics/metric_set.h"
 #include "trainer/updater.h"
 
 namespace antisd {

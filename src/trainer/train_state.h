@@ -14,10 +14,10 @@
 
 #include "algo/gate.h"
 #include "algo/moments.h"
-#include "checkpoint/checkpoint.h"
 #include "data/prompt_stream.h"
 #include "io/json.h"
 #include "optim/adamw.h"
+#include "run/checkpoint/checkpoint.h"
 #include "trainer/checkpoint_keeper.h"
 #include "trainer/slow_teacher.h"
 

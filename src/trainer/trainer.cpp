@@ -4,13 +4,13 @@
 #include <map>
 
 #include "algo/gate_signal.h"
-#include "checkpoint/checkpoint.h"
 #include "core/check.h"
 #include "core/stopwatch.h"
+#include "inference/scorer.h"
 #include "model/not_finite.h"
 #include "ops/device.h"
 #include "ops/tensor_errors.h"
-#include "scoring/scorer.h"
+#include "run/checkpoint/checkpoint.h"
 
 namespace antisd {
 namespace {

@@ -2,8 +2,8 @@
 // an undisturbed run leaves, or less, and nobody says "finished" without the last checkpoint.
 #include <gmock/gmock.h>
 
-#include "checkpoint/folders.h"
-#include "faults/testing.h"
+#include "core/faults/testing.h"
+#include "run/checkpoint/folders.h"
 #include "trainer/testing.h"
 
 namespace antisd {

@@ -5,8 +5,8 @@
 
 #include <gmock/gmock.h>
 
-#include "checkpoint/checkpoint.h"
-#include "scoring/scorer.h"
+#include "inference/scorer.h"
+#include "run/checkpoint/checkpoint.h"
 #include "trainer/testing.h"
 
 namespace antisd {

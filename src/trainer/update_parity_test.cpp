@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "core/testing.h"
+#include "inference/scorer.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "model/weights.h"
-#include "scoring/scorer.h"
 #include "trainer/updater.h"
 
 namespace antisd {

@@ -12,11 +12,11 @@
 #include <span>
 #include <vector>
 
+#include "algo/contexts.h"
+#include "algo/prompts.h"
+#include "algo/rollouts.h"
 #include "algo/shaping.h"
 #include "algo/update_totals.h"
-#include "batch/contexts.h"
-#include "batch/prompts.h"
-#include "batch/rollouts.h"
 #include "config/run_config.h"
 #include "model/not_finite.h"
 #include "optim/adamw.h"

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "algo/phi.h"
-#include "scoring/scorer.h"
+#include "inference/scorer.h"
 #include "trainer/testing.h"
 
 namespace antisd {

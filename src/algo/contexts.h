@@ -1,0 +1,36 @@
+// The teacher's prompts of one step: what privileged context c each rollout is judged under.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "text/tokenizer/vocabulary.h"
+
+namespace antisd {
+
+enum class ContextSource {
+  kPeer,      // a correct rollout of the same group
+  kDataset,   // the data set's solution
+  kAnswer,    // the data set's answer alone
+  kFeedback,  // no solution at all, only the assessment of the response
+  kNone,      // no teacher prompt: the rollout's grade failed
+};
+inline constexpr std::size_t kContextSources = 5;
+
+// "peer", "dataset", "answer", "feedback", "none": the words of a rollout row and of the metrics.
+const char* context_source_name(ContextSource source);
+
+struct Context {
+  ContextSource source = ContextSource::kNone;
+  std::vector<TokenId> prompt_ids;  // ends with the generation prompt; the response ids follow
+};
+
+struct ContextBatch {
+  std::vector<Context> contexts;  // by rollout number
+
+  // Of the rollouts that have a teacher prompt; 0 where none has one.
+  double fraction(ContextSource source) const;
+};
+
+}  // namespace antisd

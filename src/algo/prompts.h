@@ -1,0 +1,26 @@
+// The problems of one step, as the model is given them: x.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "text/tokenizer/vocabulary.h"
+
+namespace antisd {
+
+struct Problem;  // data/problem.h
+
+struct Prompt {
+  std::string id;                    // of the problem
+  std::uint32_t index = 0;           // in the step: what random numbers are keyed by
+  const Problem* problem = nullptr;  // borrowed from the data set
+  std::vector<TokenId> ids;          // ends with the generation prompt
+};
+
+struct PromptBatch {
+  std::uint32_t step = 0;
+  std::vector<Prompt> prompts;
+};
+
+}  // namespace antisd

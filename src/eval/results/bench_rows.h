@@ -1,0 +1,63 @@
+// The rows of one benchmark while an evaluation is made: <bench>.jsonl grows by whole problems, so
+// that a stopped evaluation goes on where it was; settings.json beside it says what they were made
+// with.
+//
+//   BenchRows rows(folder, "aime24", settings, /*problems=*/30, /*n=*/32);
+//   if (!rows.has(7)) rows.add(samples_of_problem_7);
+//   rows.finish();                                 // in order, as if it had never been stopped
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "eval/results/sample_row.h"
+#include "io/json.h"
+#include "run/metrics/append_file.h"
+
+namespace antisd {
+
+class BenchRows {
+ public:
+  // `settings` is an object of everything that the samples depend on. InputError where the folder
+  // has rows that were made with other ones; it says which differ. What a kill left half-written
+  // is dropped.
+  BenchRows(const std::filesystem::path& folder, const std::string& bench, const Json& settings,
+            std::int64_t problems, std::int64_t n);
+
+  bool has(std::int64_t problem) const;  // all its samples
+  std::int64_t done() const { return static_cast<std::int64_t>(rows_.size()) / n_; }  // problems
+  const std::vector<SampleRow>& rows() const { return rows_; }
+  const std::string& settings() const { return hash_; }  // for the rows
+
+  // All samples of one problem, in the file when this returns. RunError.
+  void add(std::vector<SampleRow> samples);
+  // Writes the file in the order of problems and samples. RunError.
+  void finish();
+
+ private:
+  void read();
+  void write_all();
+
+  std::filesystem::path file_;
+  std::string hash_;
+  std::int64_t n_;
+  std::vector<SampleRow> rows_;
+  std::vector<bool> has_;  // by problem
+  std::unique_ptr<AppendFile> append_;
+};
+
+// What differs between two objects of settings, for a message: "temperature was 0.7 and is 1".
+std::string settings_difference(const Json& before, const Json& now);
+
+// Removes the rows, settings and summary of an evaluation, and nothing else.
+void remove_evaluation(const std::filesystem::path& folder,
+                       const std::vector<std::string>& benches);
+
+// Rows of a finished evaluation. InputError where the file is missing or damaged.
+std::vector<SampleRow> read_rows(const std::filesystem::path& file);
+
+}  // namespace antisd

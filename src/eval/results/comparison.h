@@ -1,0 +1,57 @@
+// The paper's summary for any set of runs: each at its peak checkpoint, benchmark by benchmark,
+// with the average, its step, and the speedup over the GRPO run.
+//
+//   const Comparison comparison = compare_runs({read_run_results("runs/grpo"), ...});
+//   std::cout << comparison_text(comparison);
+//
+// Runs need not have the same benchmarks or steps. An average is over the benchmarks that its run
+// has; where these are not all of the table's it is marked. A speedup is over the benchmarks that
+// both runs have, marked likewise.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algo/evaluation.h"
+#include "eval/results/run_results.h"
+
+namespace antisd {
+
+struct ComparisonRow {
+  std::string name;                  // of the run, or "base": the model before training
+  std::string method;                // "" for base
+  std::optional<std::int64_t> step;  // of the peak: first maximum of the average after step 0
+  std::optional<EvalSummary> peak;   // the evaluation there; nothing: none is whole
+  bool partial = false;              // the average is over fewer benchmarks than the table has
+  std::vector<EvaluatedStep> curve;  // averages over the run's benchmarks, by step
+  std::string baseline;              // name of the GRPO run of the speedup; "" where there is none
+  std::string speedup = "-";         // "6.7", "x": never; "-": nothing to compare
+  bool speedup_partial = false;      // over fewer benchmarks than the table has
+  std::vector<std::string> notes;    // evaluations that were left out, and why
+};
+
+struct Comparison {
+  std::vector<std::string> benches;  // of all runs, in the order they were first seen
+  std::vector<ComparisonRow> rows;   // base models first, then the runs as they were given
+};
+
+// A run's baseline is a run whose method is grpo and that has a benchmark in common with it, with
+// its model and seed where there is one: those of one seed meet the same problems in the same
+// order. Base rows come from runs that began with the model itself, not from another run's
+// checkpoint.
+Comparison compare_runs(const std::vector<RunResults>& runs);
+
+// Percentages in a table; then pass@k at the peaks, a line a benchmark and run; then the notes.
+std::string comparison_text(const Comparison& comparison);
+// One line a row and benchmark, fractions:
+// run,method,step,benchmark,problems,n,avg,low,high,truncated,mean_tokens,extraction_failed,
+// grader_failed,speedup ("average" is a benchmark of its own).
+std::string comparison_csv(const Comparison& comparison);
+// run,method,step,benchmark,k,pass,low,high
+std::string pass_curves_csv(const Comparison& comparison);
+// A tabular in booktabs' style, best of a column bold; needs \usepackage{booktabs}.
+std::string comparison_latex(const Comparison& comparison);
+
+}  // namespace antisd

@@ -1,0 +1,24 @@
+// Columns of text for a terminal, and how figures look in them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "eval/results/interval.h"
+
+namespace antisd {
+
+// The first line is the head. The first column is flush left, the others flush right.
+class TextTable {
+ public:
+  void add(std::vector<std::string> line) { lines_.push_back(std::move(line)); }
+  std::string text() const;
+
+ private:
+  std::vector<std::vector<std::string>> lines_;
+};
+
+std::string percent_text(double share);               // "57.4", "-" for none
+std::string interval_text(const Interval& interval);  // "[51.0, 63.2]", "-" for none
+
+}  // namespace antisd

@@ -1,0 +1,17 @@
+#include "inference/decoder.h"
+
+#include "inference/cuda_decoder.h"
+#include "inference/fused_decoder.h"
+
+namespace antisd {
+
+std::unique_ptr<Decoder> make_decoder(const CausalLm& model, const KvPool& pool,
+                                      const DecoderSettings& settings) {
+#ifdef ANTISD_CUDA
+  if (model.device().is_cuda()) return make_cuda_decoder(model, pool, settings);
+#endif
+  if (fused_decode_suits(model)) return make_fused_decoder(model, pool, settings);
+  return make_tensor_decoder(model, pool, settings);
+}
+
+}  // namespace antisd

@@ -1,0 +1,35 @@
+// The memory that keys and values of all sequences share, in pages.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "inference/page_ledger.h"
+#include "inference/scheduler.h"
+#include "model/causal_lm.h"
+
+namespace antisd {
+
+class KvPool {
+ public:
+  KvPool(const CausalLm& model, std::int64_t pages);
+
+  static std::int64_t page_bytes(const CausalLm& model);  // over all layers
+
+  bool fits(const CausalLm& model) const;  // same device, precision and shape of a page
+
+  const KvView& view() const { return view_; }
+  PageLedger& ledger() { return ledger_; }
+  std::int64_t pages() const { return ledger_.total(); }
+  at::Device device() const { return memory_.device(); }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.nbytes()); }
+
+  void copy(std::span<const PageCopy> copies);
+
+ private:
+  at::Tensor memory_;  // [layers, 2, pages, kPageTokens, kv_heads, head_dim]
+  KvView view_;
+  PageLedger ledger_;
+};
+
+}  // namespace antisd

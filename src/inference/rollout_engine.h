@@ -1,0 +1,124 @@
+// Group sampling with the trainer's own weights: no copy, no second implementation of the model.
+//
+//   RolloutEngine engine;
+//   const SampleBatch batch = engine.generate(model, {{prompt_ids, /*samples=*/8}, ...},
+//       {.max_new_tokens = 512, .stop_ids = {eos}, .seed = 7, .step = 3},
+//       [&](SampleGroup& group) { grader.start(group); });      // as each group ends
+//   engine.release();                                            // memory for the update
+//
+// A sample depends on its prompt, the settings and (seed, step, prompt, sample) alone, up to the
+// rounding of float sums: not on what else is in the batch, the order, the size of the cache or how
+// often the sample was put back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "algo/rollouts.h"
+#include "inference/decoder.h"
+
+namespace antisd {
+
+struct RolloutRequest {
+  std::vector<std::int32_t> prompt_ids;
+  int samples = 1;           // of the group
+  std::uint32_t prompt = 0;  // its index in the training step: keys the random numbers
+};
+
+struct RolloutSample {
+  std::vector<std::int32_t> ids;  // of the response, the stop id included
+  std::vector<float> logp;        // under the distribution sampled from
+  std::vector<float> raw_logp;    // the model's own: temperature 1, no filter
+  FinishReason finish = FinishReason::kLength;
+};
+
+struct SampleGroup {
+  std::size_t request = 0;  // index of the request
+  std::uint32_t prompt = 0;
+  std::vector<RolloutSample> samples;
+};
+
+struct RolloutStats {
+  std::int64_t new_tokens = 0;
+  std::int64_t prefill_tokens = 0;  // prompts, and what was computed again after preemption
+  std::int64_t steps = 0;           // of decoding
+  std::int64_t surplus_tokens = 0;  // sampled after a sequence's end that was not yet known
+  std::int64_t preemptions = 0;
+  std::int64_t kv_pages = 0, peak_kv_pages = 0;
+  double slot_occupancy = 0;  // mean rows of a step / slots that the requests could fill
+  double prefill_s = 0, decode_s = 0, schedule_s = 0, total_s = 0;
+  double tokens_per_second() const { return total_s > 0 ? double(new_tokens) / total_s : 0; }
+};
+
+struct RolloutProgress {
+  int running = 0, waiting = 0, finished = 0;  // sequences
+  std::int64_t new_tokens = 0;
+  double kv_use = 0;  // share of the pages
+  double seconds = 0;
+};
+
+struct RolloutOptions {
+  SamplingSettings sampling;
+  std::int64_t max_new_tokens = 0;       // 0: what max_sequence_tokens leaves
+  std::int64_t max_sequence_tokens = 0;  // prompt and response; 0: the model's positions
+  std::vector<std::int32_t> stop_ids;    // none: a sample ends at its length alone
+  // Called with the response after each token; true ends it (stop strings).
+  std::function<bool(std::span<const std::int32_t> response)> stops;
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+  const std::atomic<bool>* interrupted = nullptr;  // looked at before each step
+  std::function<void(const RolloutProgress&)> on_step;
+  std::function<void(std::size_t request, int sample, std::int32_t id)> on_token;
+};
+
+struct SampleBatch {
+  std::vector<SampleGroup> groups;  // in the order of the requests; unfinished ones are left out
+  RolloutStats stats;
+  bool interrupted = false;
+};
+
+struct EngineOptions {
+  int max_sequences = 256;                // that decode at a time
+  std::int64_t prefill_chunk_tokens = 0;  // between decode steps; 0: what suits the device
+  std::int64_t kv_bytes = 0;              // of the cache at most; 0: a share of the free memory
+  double memory_share = 0.5;
+  decltype(&make_decoder) decoder = &make_decoder;
+};
+
+class RolloutEngine {
+ public:
+  explicit RolloutEngine(EngineOptions options = {});
+  ~RolloutEngine();
+
+  // InputError for requests that cannot be met (empty or over-long prompts, ids outside the
+  // vocabulary, no prompts, no samples, impossible settings, a cache too small for one sequence);
+  // RunError where the model computes no numbers. `on_group` is called in this thread as soon as
+  // a group's last sample has ended, while others still decode.
+  SampleBatch generate(const CausalLm& model, std::span<const RolloutRequest> requests,
+                       const RolloutOptions& options,
+                       const std::function<void(SampleGroup&)>& on_group = {});
+
+  // Gives the cache's memory back until the next generate(), where it is more than a small share of
+  // what is free.
+  void release();
+
+ private:
+  void drop();
+  void prepare_pool(const CausalLm& model, std::span<const GroupShape> groups);
+  void prepare_decoder(const CausalLm& model, const DecoderSettings& settings);
+
+  EngineOptions options_;
+  std::unique_ptr<KvPool> pool_;
+  std::unique_ptr<Decoder> decoder_;  // over pool_ and *decoded_
+  const CausalLm* decoded_ = nullptr;
+};
+
+// What generate() would refuse in one request.
+void check_rollout_request(const CausalLm& model, const RolloutRequest& request,
+                           const RolloutOptions& options);
+
+}  // namespace antisd

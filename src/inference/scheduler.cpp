@@ -1,0 +1,254 @@
+#include "inference/scheduler.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace antisd {
+
+Scheduler::Scheduler(PageLedger& pages, SchedulerLimits limits, std::vector<GroupShape> groups)
+    : ledger_(pages), limits_(limits) {
+  ANTISD_CHECK(limits.slots > 0 && limits.prefill_chunk_tokens > 0);
+  for (const GroupShape& shape : groups) {
+    ANTISD_CHECK(shape.prompt_tokens > 0 && shape.samples > 0 && shape.max_new_tokens > 0);
+    ANTISD_CHECK(pages_needed(shape.prompt_tokens + shape.max_new_tokens, limits.page_tokens) <=
+                 pages.total());
+    Group group;
+    group.shape = shape;
+    group.first_sequence = static_cast<int>(sequences_.size());
+    group.unfinished = shape.samples;
+    for (int sample = 0; sample < shape.samples; ++sample) {
+      waiting_.insert(waiting_.end(), static_cast<int>(sequences_.size()));
+      sequences_.push_back({.group = static_cast<int>(groups_.size())});
+    }
+    groups_.push_back(std::move(group));
+  }
+  unfinished_ = static_cast<int>(sequences_.size());
+}
+
+StepPlan Scheduler::plan() {
+  StepPlan plan;
+  retire_full_length();
+  if (!append_pages()) {
+    plan.drain = true;
+    return plan;
+  }
+  admit();
+  prefill(plan);
+  plan.slots = std::exchange(changes_, {});
+  plan.rows = running();
+  ANTISD_CHECK(plan.rows > 0 || !plan.chunks.empty() || !plan.copies.empty() || in_flight() > 0 ||
+               done());
+  return plan;
+}
+
+void Scheduler::launched() {
+  for (const int index : slots_) {
+    ++sequences_[index].launched;
+    ++sequences_[index].in_flight;
+  }
+  in_flight_.push_back(slots_);
+}
+
+std::vector<int> Scheduler::take() {
+  ANTISD_CHECK(!in_flight_.empty());
+  std::vector<int> rows = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  for (int& index : rows) {
+    Sequence& s = sequences_[index];
+    --s.in_flight;
+    if (s.state != State::kDone) continue;
+    if (s.in_flight == 0) release_pages(s);
+    index = -1;
+  }
+  return rows;
+}
+
+bool Scheduler::token(int index, bool stopped) {
+  Sequence& s = sequences_[index];
+  ANTISD_CHECK(s.state == State::kRunning || s.state == State::kEnding);
+  ++s.received;
+  if (!stopped && s.received < groups_[s.group].shape.max_new_tokens) return false;
+  finish(index);
+  return true;
+}
+
+void Scheduler::finish(int index) {
+  Sequence& s = sequences_[index];
+  Group& group = groups_[s.group];
+  if (s.state == State::kRunning) leave_slot(index);
+  s.state = State::kDone;
+  // A step in flight may still write to its pages.
+  if (s.in_flight == 0) release_pages(s);
+  --unfinished_;
+  if (--group.unfinished > 0 || !group.held) return;
+  for (const std::int32_t page : group.pages)
+    ledger_.drop(page);
+  group.held = false;
+}
+
+void Scheduler::release_pages(Sequence& s) {
+  for (const std::int32_t page : s.pages)
+    ledger_.drop(page);
+  s.pages.clear();
+}
+
+// The last slot moves into the hole.
+void Scheduler::leave_slot(int index) {
+  Sequence& s = sequences_[index];
+  const int last = running() - 1;
+  if (s.slot != last) {
+    changes_.push_back({.kind = SlotChange::Kind::kMove, .slot = s.slot, .from = last});
+    slots_[s.slot] = slots_[last];
+    sequences_[slots_[s.slot]].slot = s.slot;
+  }
+  slots_.pop_back();
+  s.slot = -1;
+}
+
+// The length is known before the last token is: such a sequence takes part in no further step.
+void Scheduler::retire_full_length() {
+  for (int slot = running(); slot-- > 0;) {
+    const int index = slots_[slot];
+    Sequence& s = sequences_[index];
+    if (s.launched < groups_[s.group].shape.max_new_tokens) continue;
+    leave_slot(index);
+    s.state = State::kEnding;
+  }
+}
+
+// A page for each running sequence whose next token begins one; false where that must wait for
+// steps in flight.
+bool Scheduler::append_pages() {
+  const auto wants_page = [&](int index) {
+    const Sequence& s = sequences_[index];
+    return next_position(s) >= static_cast<std::int64_t>(s.pages.size()) * limits_.page_tokens;
+  };
+  for (;;) {
+    const auto wanted = std::count_if(slots_.begin(), slots_.end(), wants_page);
+    if (wanted <= ledger_.free()) break;
+    if (in_flight() > 0) return false;
+    if (!release_idle_prompt(-1)) preempt_youngest();
+  }
+  for (int slot = 0; slot < running(); ++slot) {
+    if (!wants_page(slots_[slot])) continue;
+    const std::int32_t page = ledger_.take();
+    sequences_[slots_[slot]].pages.push_back(page);
+    changes_.push_back({.kind = SlotChange::Kind::kAppendPage, .slot = slot, .page = page});
+  }
+  return true;
+}
+
+// Gives up the hold of the highest group that nobody is being prepared from.
+bool Scheduler::release_idle_prompt(int except) {
+  for (int g = static_cast<int>(groups_.size()); g-- > 0;) {
+    Group& group = groups_[g];
+    if (!group.held || group.admitted > 0 || g == except) continue;
+    for (const std::int32_t page : group.pages)
+      ledger_.drop(page);
+    group.held = false;
+    return true;
+  }
+  return false;
+}
+
+void Scheduler::preempt_youngest() {
+  int index = admitted_.empty() ? -1 : *admitted_.rbegin();
+  for (const int running : slots_)
+    index = std::max(index, running);
+  ANTISD_CHECK(index >= 0);
+  Sequence& s = sequences_[index];
+  ANTISD_CHECK_EQ(s.in_flight, 0);
+  if (s.state == State::kRunning) {
+    leave_slot(index);
+  } else {
+    admitted_.erase(index);
+    --groups_[s.group].admitted;
+  }
+  release_pages(s);
+  s.state = State::kWaiting;
+  waiting_.insert(index);
+  ++preemptions_;
+}
+
+void Scheduler::admit() {
+  while (!waiting_.empty() && running() + static_cast<int>(admitted_.size()) < limits_.slots) {
+    const int index = *waiting_.begin();
+    if (try_admit(index)) continue;
+    if (idle() && release_idle_prompt(sequences_[index].group)) continue;
+    return;
+  }
+}
+
+// Takes all pages up to the first decode input at once, so that preparing never stalls halfway.
+bool Scheduler::try_admit(int index) {
+  Sequence& s = sequences_[index];
+  Group& group = groups_[s.group];
+  const std::int64_t shared = group.stored() / limits_.page_tokens;
+  const std::int64_t own = next_position(s) / limits_.page_tokens + 1 - shared;
+  const std::int64_t prompt = group.held ? 0 : pages_for(group.stored());
+  // Room to grow for those at work: who comes in should not be thrown out at once.
+  const std::int64_t busy = running() + static_cast<std::int64_t>(admitted_.size());
+  if (ledger_.free() < prompt + own + (busy + 3) / 4) return false;
+  if (!group.held) {
+    group.pages.clear();
+    for (std::int64_t i = 0; i < prompt; ++i)
+      group.pages.push_back(ledger_.take());
+    group.computed = 0;
+    group.held = true;
+  }
+  for (std::int64_t i = 0; i < shared; ++i) {
+    ledger_.share(group.pages[i]);
+    s.pages.push_back(group.pages[i]);
+  }
+  for (std::int64_t i = 0; i < own; ++i)
+    s.pages.push_back(ledger_.take());
+  s.computed = group.stored();
+  s.forked = false;
+  s.state = State::kAdmitted;
+  ++group.admitted;
+  waiting_.erase(index);
+  admitted_.insert(index);
+  return true;
+}
+
+void Scheduler::prefill(StepPlan& plan) {
+  std::int64_t budget = limits_.prefill_chunk_tokens;
+  const auto compute = [&](int group, int sequence, std::int64_t& computed, std::int64_t end) {
+    const std::int64_t count = std::min(budget, end - computed);
+    if (count == 0) return;
+    plan.chunks.push_back({group, sequence, computed, computed + count});
+    computed += count;
+    budget -= count;
+  };
+  const std::vector<int> candidates(admitted_.begin(), admitted_.end());
+  for (const int index : candidates) {
+    Sequence& s = sequences_[index];
+    Group& group = groups_[s.group];
+    compute(s.group, -1, group.computed, group.stored());
+    if (group.computed < group.stored()) continue;
+    const bool partial = group.stored() % limits_.page_tokens > 0;
+    if (!s.forked) {
+      s.forked = true;
+      if (partial) {
+        const std::int64_t last = group.stored() / limits_.page_tokens;
+        plan.copies.push_back({group.pages[last], s.pages[last]});
+        if (s.computed < next_position(s)) continue;  // copies follow this plan's chunks
+      }
+    }
+    compute(s.group, index, s.computed, next_position(s));
+    if (s.computed == next_position(s)) start(index);
+  }
+}
+
+void Scheduler::start(int index) {
+  Sequence& s = sequences_[index];
+  admitted_.erase(index);
+  --groups_[s.group].admitted;
+  s.state = State::kRunning;
+  s.slot = running();
+  slots_.push_back(index);
+  changes_.push_back({.kind = SlotChange::Kind::kStart, .slot = s.slot, .sequence = index});
+}
+
+}  // namespace antisd

@@ -1,0 +1,152 @@
+// Who decodes, who waits and where everybody's keys and values lie: host logic without a tensor. No
+// decision looks at a clock, so one seed gives one result.
+//
+//   Scheduler scheduler(pages, limits, groups);
+//   while (!scheduler.done()) {
+//     const StepPlan plan = scheduler.plan();   // chunks, copies, slots: carried out in this order
+//     if (plan.rows > 0) launch(plan.rows), scheduler.launched();
+//     for (int sequence : scheduler.take()) scheduler.token(sequence, stopped);
+//   }
+//
+// Of a prompt of p tokens the first p - 1 are computed once a group; the last one is the first
+// input that each sample decodes, so that decoding has no special case. Samples share the prompt's
+// whole pages and copy the partial one. Sequences are ordered by group, then sample: the lowest
+// waiting one comes in first, and where pages run out the highest goes back to wait. What it has
+// sampled stays; its keys and values are computed again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <vector>
+
+#include "inference/page_ledger.h"
+
+namespace antisd {
+
+struct GroupShape {
+  std::int64_t prompt_tokens = 1;
+  int samples = 1;
+  std::int64_t max_new_tokens = 1;
+};
+
+struct SchedulerLimits {
+  int page_tokens = 32;
+  int slots = 256;                          // sequences that decode at a time
+  std::int64_t prefill_chunk_tokens = 512;  // between two decode steps
+};
+
+// Tokens [begin, end) of a group's prompt, or of one sample (prompt and response) of it.
+struct PrefillChunk {
+  int group = 0;
+  int sequence = -1;  // -1: the prompt
+  std::int64_t begin = 0, end = 0;
+};
+
+struct PageCopy {
+  std::int32_t from = 0, to = 0;
+};
+
+struct SlotChange {
+  enum class Kind { kStart, kMove, kAppendPage };
+  Kind kind = Kind::kStart;
+  int slot = 0;
+  int from = 0;           // kMove
+  int sequence = 0;       // kStart
+  std::int32_t page = 0;  // kAppendPage
+};
+
+struct StepPlan {
+  bool drain = false;  // pages ran out while steps are in flight: take one, then plan again
+  std::vector<PrefillChunk> chunks;
+  std::vector<PageCopy> copies;
+  std::vector<SlotChange> slots;
+  int rows = 0;  // slots [0, rows) decode
+};
+
+class Scheduler {
+ public:
+  Scheduler(PageLedger& pages, SchedulerLimits limits, std::vector<GroupShape> groups);
+
+  // Pages that one sequence of so many tokens needs to get through by itself.
+  static std::int64_t pages_needed(std::int64_t tokens, int page_tokens) {
+    return (tokens - 1 + page_tokens - 1) / page_tokens + 1;
+  }
+
+  StepPlan plan();
+  void launched();  // a step over the planned rows is on its way
+  // The oldest step in flight has come back: its sequences by row, -1 where the token is surplus.
+  std::vector<int> take();
+  // One token more; `stopped` where it ends the sequence. True where the sequence has ended.
+  bool token(int sequence, bool stopped);
+
+  bool done() const { return unfinished_ == 0; }
+  int in_flight() const { return static_cast<int>(in_flight_.size()); }
+  int sequences() const { return static_cast<int>(sequences_.size()); }
+  int running() const { return static_cast<int>(slots_.size()); }
+  int waiting() const { return static_cast<int>(waiting_.size() + admitted_.size()); }
+  int group_of(int sequence) const { return sequences_[sequence].group; }
+  int sample_of(int sequence) const {
+    return sequence - groups_[sequences_[sequence].group].first_sequence;
+  }
+  std::int64_t preemptions() const { return preemptions_; }
+  const std::vector<std::int32_t>& prompt_pages(int group) const { return groups_[group].pages; }
+  const std::vector<std::int32_t>& pages_of(int sequence) const {
+    return sequences_[sequence].pages;
+  }
+
+ private:
+  enum class State { kWaiting, kAdmitted, kRunning, kEnding, kDone };
+  struct Group {
+    GroupShape shape;
+    int first_sequence = 0;
+    int unfinished = 0, admitted = 0;
+    bool held = false;                // the group itself references its prompt's pages
+    std::vector<std::int32_t> pages;  // of tokens [0, prompt_tokens - 1)
+    std::int64_t computed = 0;
+    std::int64_t stored() const { return shape.prompt_tokens - 1; }
+  };
+  struct Sequence {
+    int group = 0;
+    State state = State::kWaiting;
+    std::int64_t received = 0, launched = 0;  // new tokens
+    int in_flight = 0;
+    int slot = -1;
+    bool forked = false;        // its copy of the prompt's partial page is under way
+    std::int64_t computed = 0;  // tokens whose keys and values are in its pages
+    std::vector<std::int32_t> pages;
+  };
+
+  std::int64_t pages_for(std::int64_t tokens) const {
+    return (tokens + limits_.page_tokens - 1) / limits_.page_tokens;
+  }
+  std::int64_t next_position(const Sequence& s) const {
+    return groups_[s.group].stored() + s.launched;
+  }
+  bool idle() const { return slots_.empty() && admitted_.empty(); }
+
+  void retire_full_length();
+  bool append_pages();
+  void admit();
+  bool try_admit(int index);
+  void prefill(StepPlan& plan);
+  void start(int index);
+  bool release_idle_prompt(int except);
+  void preempt_youngest();
+  void leave_slot(int index);
+  void release_pages(Sequence& s);
+  void finish(int index);
+
+  PageLedger& ledger_;
+  SchedulerLimits limits_;
+  std::vector<Group> groups_;
+  std::vector<Sequence> sequences_;
+  std::set<int> waiting_, admitted_;
+  std::vector<int> slots_;  // sequence by slot
+  std::vector<SlotChange> changes_;
+  std::deque<std::vector<int>> in_flight_;
+  int unfinished_ = 0;
+  std::int64_t preemptions_ = 0;
+};
+
+}  // namespace antisd

@@ -1,0 +1,250 @@
+// The scheduler by itself, against a simulated cache: every page records which token of which
+// sequence was written to it, so that a page given to two at a time, read before it was written or
+// reused too early is seen.
+#include "inference/scheduler.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+
+namespace antisd {
+namespace {
+
+using ::testing::ElementsAre;
+using Key = std::pair<int, std::int64_t>;  // group or ~sequence, token
+
+constexpr int kPage = 4;
+
+// Carries plans out on a map from cache slots to what lies there.
+class Simulation {
+ public:
+  Simulation(std::int64_t pages, SchedulerLimits limits, std::vector<GroupShape> groups, int depth)
+      : ledger_(pages), groups_(groups), scheduler_(ledger_, limits, groups), depth_(depth) {
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (int s = 0; s < groups[g].samples; ++s)
+        sequences_.push_back({static_cast<int>(g)});
+  }
+
+  // Runs to the end; `ends(sequence, tokens)` says whether a sequence stops there by itself.
+  void run(const std::function<bool(int, std::int64_t)>& ends, int most_steps = 100'000) {
+    for (int step = 0; !scheduler_.done(); ++step) {
+      ASSERT_LT(step, most_steps) << "no end";
+      const StepPlan plan = scheduler_.plan();
+      if (plan.drain) {
+        ++drains;
+        take(ends);
+        continue;
+      }
+      carry_out(plan);
+      if (plan.rows > 0) launch(plan.rows);
+      if (scheduler_.in_flight() > depth_ || (plan.rows == 0 && scheduler_.in_flight() > 0))
+        take(ends);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+    while (scheduler_.in_flight() > 0)
+      take(ends);
+    EXPECT_EQ(ledger_.used(), 0) << "pages were lost";
+  }
+
+  std::int64_t tokens(int sequence) const { return sequences_[sequence].tokens; }
+  const Scheduler& scheduler() const { return scheduler_; }
+
+  std::int64_t prefilled = 0, steps = 0, drains = 0, most_running = 0;
+  std::vector<int> ended;
+
+ private:
+  struct Simulated {
+    int group;
+    std::int64_t tokens = 0, position = 0;
+  };
+
+  std::int64_t stored(int group) const { return groups_[group].prompt_tokens - 1; }
+  // Tokens of the prompt are the group's, whoever reads them.
+  Key key(int sequence, std::int64_t token) const {
+    const int group = sequences_[sequence].group;
+    return token < groups_[group].prompt_tokens ? Key{group, token} : Key{~sequence, token};
+  }
+  void expect_stored(const std::vector<std::int32_t>& pages, std::int64_t count,
+                     const std::function<Key(std::int64_t)>& expected) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto found = cache_.find(pages[i / kPage] * kPage + i % kPage);
+      ASSERT_TRUE(found != cache_.end());
+      ASSERT_EQ(found->second, expected(i)) << "token " << i;
+    }
+  }
+
+  void carry_out(const StepPlan& plan) {
+    for (const PrefillChunk& chunk : plan.chunks) {
+      const bool prompt = chunk.sequence < 0;
+      const auto& pages =
+          prompt ? scheduler_.prompt_pages(chunk.group) : scheduler_.pages_of(chunk.sequence);
+      const auto expected = [&](std::int64_t i) {
+        return prompt ? Key{chunk.group, i} : key(chunk.sequence, i);
+      };
+      expect_stored(pages, chunk.begin, expected);
+      for (std::int64_t i = chunk.begin; i < chunk.end; ++i)
+        cache_[pages[i / kPage] * kPage + i % kPage] = expected(i);
+      prefilled += chunk.end - chunk.begin;
+    }
+    for (const PageCopy& copy : plan.copies)
+      for (int i = 0; i < kPage; ++i)
+        if (cache_.contains(copy.from * kPage + i))
+          cache_[copy.to * kPage + i] = cache_[copy.from * kPage + i];
+    for (const SlotChange& change : plan.slots) {
+      if (change.kind == SlotChange::Kind::kMove) {
+        slots_[change.slot] = slots_[change.from];
+        slots_.erase(change.from);
+      } else if (change.kind == SlotChange::Kind::kStart) {
+        Simulated& s = sequences_[change.sequence];
+        s.position = stored(s.group) + s.tokens;
+        slots_[change.slot] = {change.sequence, scheduler_.pages_of(change.sequence)};
+      } else {
+        slots_[change.slot].second.push_back(change.page);
+      }
+    }
+  }
+
+  void launch(int rows) {
+    std::vector<std::pair<int, std::vector<std::int32_t>>> step;
+    for (int row = 0; row < rows; ++row)
+      step.push_back(slots_.at(row));
+    queue_.push_back(std::move(step));
+    scheduler_.launched();
+    ++steps;
+    most_running = std::max<std::int64_t>(most_running, rows);
+  }
+
+  // A launched step is carried out as late as it may be: when it is taken.
+  void take(const std::function<bool(int, std::int64_t)>& ends) {
+    const auto step = std::move(queue_.front());
+    queue_.pop_front();
+    for (const auto& [sequence, pages] : step) {
+      Simulated& s = sequences_[sequence];
+      ASSERT_LT(s.position / kPage, static_cast<std::int64_t>(pages.size()));
+      cache_[pages[s.position / kPage] * kPage + s.position % kPage] = key(sequence, s.position);
+      const int index = sequence;
+      expect_stored(pages, s.position + 1, [&](std::int64_t i) { return key(index, i); });
+      ++s.position;
+    }
+    const std::vector<int> rows = scheduler_.take();
+    ASSERT_EQ(rows.size(), step.size());
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (rows[row] < 0) continue;
+      ASSERT_EQ(rows[row], step[row].first);
+      Simulated& s = sequences_[rows[row]];
+      ++s.tokens;
+      if (scheduler_.token(rows[row], ends(rows[row], s.tokens))) ended.push_back(rows[row]);
+    }
+  }
+
+  PageLedger ledger_;
+  std::vector<GroupShape> groups_;
+  Scheduler scheduler_;
+  int depth_;
+  std::vector<Simulated> sequences_;
+  std::map<std::int64_t, Key> cache_;
+  std::map<int, std::pair<int, std::vector<std::int32_t>>> slots_;
+  std::deque<std::vector<std::pair<int, std::vector<std::int32_t>>>> queue_;
+};
+
+const auto kNever = [](int, std::int64_t) { return false; };
+
+TEST(PageLedger, CountsReferences) {
+  PageLedger ledger(2);
+  const std::int32_t first = ledger.take(), second = ledger.take();
+  EXPECT_THAT((std::vector<std::int32_t>{first, second}), ElementsAre(0, 1));
+  ledger.share(first);
+  ledger.drop(first);
+  EXPECT_EQ(ledger.free(), 0);
+  ledger.drop(first);
+  EXPECT_EQ(ledger.free(), 1);
+  EXPECT_EQ(ledger.take(), first);
+}
+
+TEST(Scheduler, AGroupsPromptIsComputedOnce) {
+  for (const std::int64_t prompt : {1, 2, 4, 5, 8, 9, 11}) {
+    Simulation run(100, {kPage, 16, 1000}, {{prompt, 8, 6}, {prompt + 3, 3, 6}}, 0);
+    run.run(kNever);
+    EXPECT_EQ(run.prefilled, (prompt - 1) + (prompt + 2)) << prompt;
+    EXPECT_EQ(run.steps, 6);
+    EXPECT_EQ(run.scheduler().preemptions(), 0);
+  }
+}
+
+TEST(Scheduler, PromptsComeInChunksBetweenSteps) {
+  Simulation run(100, {kPage, 4, 5}, {{3, 1, 10}, {21, 1, 10}}, 0);
+  run.run(kNever);
+  EXPECT_EQ(run.prefilled, 22);
+  // 5 tokens a step: the second sequence starts with the fifth step.
+  EXPECT_EQ(run.steps, 14);
+}
+
+TEST(Scheduler, AFinishedSequencesPlaceIsTakenAtOnce) {
+  // 6 sequences over 2 slots; the odd ones end after 2 tokens, the even ones after 6.
+  Simulation run(100, {kPage, 2, 100}, {{3, 6, 6}}, 0);
+  run.run([](int sequence, std::int64_t tokens) { return sequence % 2 == 1 && tokens == 2; });
+  EXPECT_EQ(run.most_running, 2);
+  // 0 and then 3 beside 1 and then 2, 4 beside 5: a slot is empty at the end alone.
+  EXPECT_EQ(run.steps, 14);
+}
+
+TEST(Scheduler, TheYoungestGoesBackWherePagesRunOut) {
+  // Each sequence ends with 6 pages (21 + 3 tokens); 10 pages hold one and a half.
+  Simulation run(10, {kPage, 8, 100}, {{3, 1, 21}, {3, 1, 21}, {3, 1, 21}}, 0);
+  run.run(kNever);
+  EXPECT_GT(run.scheduler().preemptions(), 0);
+  EXPECT_THAT(run.ended, ElementsAre(0, 1, 2));
+  for (int s = 0; s < 3; ++s)
+    EXPECT_EQ(run.tokens(s), 21);
+}
+
+TEST(Scheduler, ThePoolNeedNotBeLargerThanOneSequence) {
+  for (const std::int64_t prompt : {1, 4, 5, 9}) {
+    const std::int64_t pages = Scheduler::pages_needed(prompt + 17, kPage);
+    Simulation run(pages, {kPage, 8, 3}, {{prompt, 5, 17}, {prompt, 1, 17}}, 0);
+    run.run(kNever);
+    for (int s = 0; s < 6; ++s)
+      EXPECT_EQ(run.tokens(s), 17);
+  }
+}
+
+// Random groups, pools, slots and ends; a step in flight or none. Whatever happens, every sequence
+// gets its tokens, nothing reads a wrong key and all pages come back.
+TEST(Scheduler, RandomRunsKeepTheCacheRight) {
+  std::uint64_t state = 12345;
+  const auto below = [&](std::uint64_t bound) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<std::int64_t>((state >> 33) % bound);
+  };
+  std::int64_t preemptions = 0, drains = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<GroupShape> groups;
+    std::int64_t need = 0;
+    for (std::int64_t g = 1 + below(6); g-- > 0;) {
+      groups.push_back({1 + below(20), static_cast<int>(1 + below(6)), 1 + below(25)});
+      need = std::max(need, Scheduler::pages_needed(
+                                groups.back().prompt_tokens + groups.back().max_new_tokens, kPage));
+    }
+    const std::uint64_t salt = state;
+    const auto length = [&](int sequence) {
+      return static_cast<std::int64_t>(1 + (salt >> 7) % 13 + sequence * 5 % 11);
+    };
+    const auto ends = [&](int sequence, std::int64_t tokens) { return tokens >= length(sequence); };
+    const int depth = trial % 3;
+    Simulation run(need + below(12), {kPage, static_cast<int>(1 + below(9)), 1 + below(12)}, groups,
+                   depth);
+    run.run(ends);
+    if (HasFatalFailure()) FAIL() << "trial " << trial;
+    int sequence = 0;
+    for (const GroupShape& group : groups)
+      for (int s = 0; s < group.samples; ++s, ++sequence)
+        ASSERT_EQ(run.tokens(sequence), std::min(group.max_new_tokens, length(sequence)));
+    preemptions += run.scheduler().preemptions();
+    drains += run.drains;
+  }
+  EXPECT_GT(preemptions, 100);
+  EXPECT_GT(drains, 20);
+}
+
+}  // namespace
+}  // namespace antisd

@@ -1,0 +1,38 @@
+// Log-probability and entropy of every token of given responses after given prompts.
+//
+//   const std::vector<TokenScores> scores = score(model, {{prompt_ids, response_ids}, ...});
+//   scores[0].logp[3]      // log p(4th response token | prompt, first three)
+//
+// Scores are indexed by response position alone. Sequences that begin with the same tokens (a
+// group's prompt, equal teacher contexts) compute that prefix once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "algo/token_scores.h"
+#include "model/causal_lm.h"
+
+namespace antisd {
+
+struct ScoreRequest {
+  std::vector<std::int32_t> prompt_ids, response_ids;
+};
+
+struct ScoreOptions {
+  double temperature = 1;  // everything is under logits / temperature
+  std::int64_t max_batch_tokens =
+      32'768;  // sequences are packed up to this; a longer one goes alone
+  PackOptions pack;
+};
+
+// No gradients. On the CPU each thread scores small batches of its own. InputError for an empty
+// prompt or response, an id outside the vocabulary, a sequence that is too long.
+std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreRequest> requests,
+                               const ScoreOptions& options = {});
+
+// What score() would refuse in one request.
+void check_request(const CausalLm& model, const ScoreRequest& request);
+
+}  // namespace antisd

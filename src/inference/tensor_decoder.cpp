@@ -1,0 +1,91 @@
+#include "inference/host_slots.h"
+#include "ops/head_logits.h"
+#include "ops/uniform_noise.h"
+
+namespace antisd {
+namespace {
+
+class TensorDecoder : public Decoder {
+ public:
+  TensorDecoder(const CausalLm& model, const KvPool& pool, const DecoderSettings& settings)
+      : model_(model),
+        pool_(pool),
+        settings_(settings),
+        slots_(settings.slots, settings.most_pages) {}
+
+  bool fits(const DecoderSettings&) const override { return false; }  // cheap to make anew
+  void start(int slot, std::int32_t token, std::int32_t position,
+             std::span<const std::int32_t> pages, const RandomPlace& place) override {
+    slots_.start(slot, token, position, pages, place);
+  }
+  void move(int from, int to) override { slots_.move(from, to); }
+  void append_page(int slot, std::int32_t page) override { slots_.append_page(slot, page); }
+
+  void launch(int rows) override {
+    const at::NoGradGuard no_grad;
+    const at::Tensor hidden = model_.decode(inputs(rows), pool_.view());
+    const at::Tensor logits = head_logits(hidden, model_.head());
+    const at::Tensor noise = uniform_noise(settings_.rng, places(rows).to(model_.device()));
+    const SampledTokens sampled =
+        sample(logits, model_.shape().vocabulary, settings_.sampling, noise);
+    taken_ = {sampled.ids.to(at::kCPU), sampled.logp.to(at::kCPU), sampled.raw_logp.to(at::kCPU)};
+    for (int row = 0; row < rows; ++row)
+      slots_.advance(row, taken_.ids.const_data_ptr<std::int32_t>()[row]);
+  }
+
+  StepTokens take() override {
+    const auto rows = static_cast<std::size_t>(taken_.ids.numel());
+    return {{taken_.ids.const_data_ptr<std::int32_t>(), rows},
+            {taken_.logp.const_data_ptr<float>(), rows},
+            {taken_.raw_logp.const_data_ptr<float>(), rows}};
+  }
+
+ private:
+  DecodeStep inputs(int rows) const {
+    DecodeStep step;
+    std::vector<std::int64_t> ids, cache_slots;
+    std::vector<std::int32_t> lengths;
+    for (int row = 0; row < rows; ++row) {
+      ids.push_back(slots_.tokens[row]);
+      cache_slots.push_back(slots_.cache_slot(row));
+      lengths.push_back(slots_.positions[row] + 1);
+      step.longest_sequence = std::max<std::int64_t>(step.longest_sequence, lengths.back());
+    }
+    const at::Device device = model_.device();
+    const auto ints = [&](const std::int32_t* data, std::vector<std::int64_t> sizes) {
+      return at::from_blob(const_cast<std::int32_t*>(data), sizes, at::kInt)
+          .to(device, at::kInt, /*non_blocking=*/false, /*copy=*/true);
+    };
+    step.ids = at::tensor(at::ArrayRef<std::int64_t>(ids), at::kLong).to(device);
+    step.slots = at::tensor(at::ArrayRef<std::int64_t>(cache_slots), at::kLong).to(device);
+    step.positions = ints(slots_.positions.data(), {rows});
+    step.table = {ints(slots_.pages.data(), {rows, slots_.most_pages}),
+                  ints(lengths.data(), {rows})};
+    return step;
+  }
+
+  at::Tensor places(int rows) const {
+    at::Tensor places = at::empty({rows, 4}, at::kInt);
+    auto* next = places.data_ptr<std::int32_t>();
+    for (int row = 0; row < rows; ++row) {
+      for (const std::uint32_t word : counter_of(slots_.places[row]))
+        *next++ = static_cast<std::int32_t>(word);
+    }
+    return places;
+  }
+
+  const CausalLm& model_;
+  const KvPool& pool_;
+  DecoderSettings settings_;
+  HostSlots slots_;
+  SampledTokens taken_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_tensor_decoder(const CausalLm& model, const KvPool& pool,
+                                             const DecoderSettings& settings) {
+  return std::make_unique<TensorDecoder>(model, pool, settings);
+}
+
+}  // namespace antisd

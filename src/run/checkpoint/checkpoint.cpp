@@ -1,0 +1,115 @@
+#include "run/checkpoint/checkpoint.h"
+
+#include "core/error.h"
+#include "io/atomic_file.h"
+#include "io/system_error.h"
+#include "model/not_finite.h"
+#include "model/weights.h"
+#include "run/checkpoint/folders.h"
+#include "run/checkpoint/manifest.h"
+#include "run/checkpoint/optimizer_file.h"
+
+namespace antisd {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void check_finite(const CheckpointParts& parts) {
+  const auto check = [](const at::Tensor& tensor, const char* what, const std::string& name) {
+    if (!tensor.defined() || all_finite(tensor)) return;
+    throw NotFinite(fmt::format("{} of {} holds NaN or infinity", what, name));
+  };
+  for (std::size_t i = 0; i < parts.model.parameters().size(); ++i) {
+    const Parameter& parameter = parts.model.parameters()[i];
+    const AdamW::State& state = parts.optimizer.state()[i];
+    check(parameter.value, "the weight", parameter.name);
+    check(state.master, "the master weight", parameter.name);
+    check(state.first, "the first moment", parameter.name);
+    check(state.second, "the second moment", parameter.name);
+  }
+  if (parts.teacher == nullptr) return;
+  for (const Parameter& parameter : parts.teacher->parameters())
+    check(parameter.value, "the teacher's weight", parameter.name);
+}
+
+}  // namespace
+
+fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
+                         const CheckpointParts& parts, const Json& state) {
+  const fs::path target = checkpoints / step_name(step);
+  check_finite(parts);
+  try {
+    fs::create_directories(checkpoints);
+    remove_unfinished(checkpoints);  // of a save that was killed; they would fill the disk
+    UnfinishedFolder folder(target);
+    save_model(parts.model, parts.origin, folder.path() / "model", parts.model.dtype());
+    if (parts.teacher != nullptr) {
+      save_model(*parts.teacher, parts.origin, folder.path() / "teacher", parts.teacher->dtype());
+    }
+    save_optimizer(parts.model, parts.optimizer, folder.path() / "optimizer.safetensors");
+    write_file_atomically(folder.path() / "state.json",
+                          state.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_manifest(folder.path(), step);
+    folder.rename_to_target();
+  } catch (const fs::filesystem_error& error) {
+    throw_cannot_write(error.path1().empty() ? target : error.path1(), error.code().value());
+  } catch (const InputError& error) {
+    // Files of our own that could not be read back, or an origin that is gone: no mistake of input.
+    throw RunError(error.problem(), error.context());
+  }
+  return target;
+}
+
+Json load_checkpoint(const fs::path& checkpoint, CausalLm& model, AdamW& optimizer) {
+  load_optimizer(model, optimizer, checkpoint / "optimizer.safetensors", checkpoint / "model");
+  const fs::path file = checkpoint / "state.json";
+  return parse_json(read_file(file), file.string());
+}
+
+FoundCheckpoint verify_checkpoint(const fs::path& checkpoint) {
+  // "runs/a/checkpoints/step-000010/" has an empty last part.
+  const fs::path folder = checkpoint.has_filename() ? checkpoint : checkpoint.parent_path();
+  const std::optional<std::int64_t> step = step_of_name(folder.filename().string());
+  if (!step) {
+    throw InputError("no checkpoint: its name is not step-NUMBER",
+                     {.where = checkpoint.string(),
+                      .remedy = "name a folder such as runs/a/checkpoints/step-000010"});
+  }
+  verify_manifest(folder, *step);
+  return {folder, *step};
+}
+
+NewestCheckpoint find_newest_whole(const fs::path& checkpoints) {
+  // A folder that is there and cannot be read is not an empty one: a run would begin anew.
+  std::error_code error;
+  const fs::directory_iterator readable(checkpoints, error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw_cannot_read(checkpoints, error.value());
+  NewestCheckpoint newest;
+  for (const fs::path& path : unfinished_folders(checkpoints))
+    newest.skipped.push_back({path, "a save that did not finish"});
+  for (const StepFolder& folder : step_folders(checkpoints)) {
+    try {
+      newest.found = verify_checkpoint(folder.path);
+      return newest;
+    } catch (const Error& error) {
+      newest.skipped.push_back({folder.path, error.message()});
+    }
+  }
+  return newest;
+}
+
+std::vector<fs::path> prune_checkpoints(const fs::path& checkpoints, const Retention& retention) {
+  std::vector<fs::path> removed = remove_unfinished(checkpoints);
+  std::int64_t kept = 0;
+  for (const StepFolder& folder : step_folders(checkpoints)) {
+    if (folder.step > retention.newest || kept++ < retention.keep ||
+        folder.step == retention.best_step || folder.step == retention.good_step)
+      continue;
+    if (remove_folder(folder.path)) removed.push_back(folder.path);
+  }
+  return removed;
+}
+
+}  // namespace antisd

@@ -1,0 +1,56 @@
+// For the tests of checkpoints: a small training state that is a function of its step.
+#pragma once
+
+#include <cstring>
+#include <memory>
+
+#include <ATen/core/grad_mode.h>
+
+#include "core/testing.h"
+#include "model/weights.h"
+#include "run/checkpoint/checkpoint.h"
+
+namespace antisd::testing {
+
+struct SmallRun {
+  std::filesystem::path origin;
+  std::unique_ptr<Communicator> processes = alone();
+  CausalLm model;
+  AdamW optimizer;
+
+  explicit SmallRun(const std::string& name = "qwen3_moe_mixed", at::ScalarType dtype = at::kFloat)
+      : origin(fixture("model") / name),
+        model(load_model(origin, at::kCPU, dtype)),
+        optimizer(model, {}, *processes) {}
+
+  // A step of training without a batch: gradients that depend on the weights.
+  void train_step() {
+    for (Parameter& parameter : model.parameters())
+      parameter.value.mutable_grad() = parameter.value.detach().sin() + 0.01;
+    optimizer.step(1e-2);
+  }
+
+  Json state() const { return {{"step", optimizer.steps()}, {"gate", {{"h_warm", 0.1 + 0.2}}}}; }
+
+  std::filesystem::path save(const std::filesystem::path& checkpoints) const {
+    return save_checkpoint(checkpoints, optimizer.steps(), {model, optimizer, origin}, state());
+  }
+
+  // Every byte that training goes on from.
+  std::string bytes() const {
+    std::string all = std::to_string(optimizer.steps());
+    const auto add = [&](const at::Tensor& tensor) {
+      if (!tensor.defined()) return;
+      all.append(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
+    };
+    for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+      add(model.parameters()[i].value);
+      add(optimizer.state()[i].first);
+      add(optimizer.state()[i].second);
+      add(optimizer.state()[i].master);
+    }
+    return all;
+  }
+};
+
+}  // namespace antisd::testing

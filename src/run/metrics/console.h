@@ -1,0 +1,91 @@
+// Standard error as people see it: lines of log above a progress bar that stays at the bottom. Only
+// a terminal gets a bar; a file or pipe gets a plain line from time to time.
+//
+//   Console console({.quiet = options.quiet});
+//   ProgressBar bar(console, {.label = "train", .unit = "step", .total = 200});
+//   bar.update(12, {{"reward", 0.42}});
+//   console.info("step 12 saved");      // above the bar
+//   bar.finish();                       // the bar becomes a line; without it, it vanishes
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/metrics/progress_text.h"
+
+namespace antisd {
+
+struct ConsoleOptions {
+  bool quiet = false;           // warnings alone
+  int descriptor = 2;           // standard error
+  double line_seconds = 30;     // between plain lines
+  double frame_seconds = 0.1;   // between frames of a bar
+  std::function<double()> now;  // seconds on a steady clock; the system's where empty
+};
+
+class ProgressBar;
+
+// Any thread may call any of it.
+class Console {
+ public:
+  explicit Console(ConsoleOptions options = {});
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  void info(std::string_view text);
+  void warn(std::string_view text);  // "warning: TEXT", also where quiet
+
+  bool has_bar() const { return is_terminal_ && !options_.quiet; }
+
+ private:
+  friend class ProgressBar;
+  void print(std::string_view text);
+  void draw();   // the newest bar, if any
+  void erase();  // what draw() left on the screen
+  int columns() const;
+
+  ConsoleOptions options_;
+  bool is_terminal_ = false;
+  std::mutex mutex_;
+  std::vector<ProgressBar*> bars_;  // the last one shows
+  bool is_drawn_ = false;
+};
+
+struct ProgressOptions {
+  std::string label;
+  std::string unit = "step";
+  std::int64_t total = 0;  // 0: not known
+  std::int64_t done = 0;   // before this run, e.g. when it was resumed; counts for no rate
+};
+
+// Bars end in the reverse order of their beginning.
+class ProgressBar {
+ public:
+  ProgressBar(Console& console, ProgressOptions options);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void update(std::int64_t done, std::vector<Metric> values = {});
+  void finish();
+
+ private:
+  friend class Console;
+  void leave();
+
+  Console& console_;
+  ProgressState state_;
+  std::int64_t first_;
+  double begin_, last_shown_;
+  bool is_live_ = true;
+};
+
+// For a signal handler that ends the program at once: takes the bar off the screen.
+void erase_progress_in_signal_handler() noexcept;
+
+}  // namespace antisd

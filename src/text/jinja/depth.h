@@ -1,0 +1,27 @@
+// The interpreter's guard against endless recursion.
+#pragma once
+
+#include "text/jinja/interpreter.h"
+
+namespace antisd::jinja {
+
+inline constexpr int kMaxDepth = 1200;  // of expressions, statements and calls within each other
+
+class Interpreter::Depth {
+ public:
+  explicit Depth(Interpreter& interpreter) : interpreter_(interpreter) {
+    if (++interpreter_.depth_ > kMaxDepth) {
+      --interpreter_.depth_;
+      throw Failure{"the template's macros or loops call themselves too often",
+                    "mend the recursion, or flatten the value it walks"};
+    }
+  }
+  ~Depth() { --interpreter_.depth_; }
+  Depth(const Depth&) = delete;
+  Depth& operator=(const Depth&) = delete;
+
+ private:
+  Interpreter& interpreter_;
+};
+
+}  // namespace antisd::jinja

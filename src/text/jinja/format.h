@@ -1,0 +1,13 @@
+// Python's two ways to fill in a string: "%s" % value and "{}".format(value).
+#pragma once
+
+#include <string>
+
+#include "text/jinja/runtime.h"
+
+namespace antisd::jinja {
+
+std::string percent_format(Runtime& runtime, const std::string& pattern, const Value& values);
+std::string brace_format(Runtime& runtime, const std::string& pattern, Arguments& arguments);
+
+}  // namespace antisd::jinja

@@ -1,0 +1,18 @@
+// The methods of Python's str, list, tuple and dict that a sandboxed template may call.
+#pragma once
+
+#include <string>
+
+#include "text/jinja/runtime.h"
+
+namespace antisd::jinja {
+
+// Whether Python's type has the method, one that is not allowed included.
+bool has_method(const Value& value, const std::string& name);
+// The method as a value; undefined where it would change the value.
+Value method_of(Runtime& runtime, const Value& value, const std::string& name);
+bool has_allowed_method(const Value& value, const std::string& name);
+Value call_method(Runtime& runtime, const Value& value, const std::string& name,
+                  Arguments& arguments);
+
+}  // namespace antisd::jinja

@@ -1,0 +1,48 @@
+// The normalizer of a tokenizer file: text -> text, before anything is split.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "io/json.h"
+#include "text/tokenizer/regex.h"
+#include "text/tokenizer/unicode.h"
+
+namespace antisd {
+
+class Normalizer {
+ public:
+  Normalizer() = default;  // leaves text as it is
+  static Normalizer nfc();
+  // `value` is the file's "normalizer", or null. Throws InputError for a kind that is not known.
+  static Normalizer from_json(const SortedJson& value, const std::string& where);
+
+  // True where apply() would return the text unchanged, as far as a cheap look tells.
+  bool leaves(std::string_view text) const;
+  std::string apply(std::string_view text) const;
+
+ private:
+  struct Lowercase {};
+  struct Prepend {
+    std::string content;
+  };
+  struct Replace {
+    Regex pattern;
+    std::string content;
+  };
+  struct Strip {
+    bool left, right;
+  };
+  using Step = std::variant<NormalForm, Lowercase, Prepend, Replace, Strip>;
+
+  static Step step_from_json(const SortedJson& value, const std::string& where);
+
+  std::vector<Step> steps_;
+};
+
+// The pattern of a Split or Replace: {"String": ...} or {"Regex": ...}.
+Regex pattern_from_json(const SortedJson& value, const std::string& where);
+
+}  // namespace antisd

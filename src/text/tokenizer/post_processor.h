@@ -1,0 +1,18 @@
+// The post-processor of a tokenizer file, for one sequence: ids to put before and behind it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/json.h"
+#include "text/tokenizer/vocabulary.h"
+
+namespace antisd {
+
+struct PostProcessor {
+  std::vector<TokenId> before, behind;
+
+  static PostProcessor from_json(const SortedJson& value, const std::string& where);
+};
+
+}  // namespace antisd

@@ -1,0 +1,50 @@
+// Reads the files of a tokenizer without a tree for their large parts: a vocabulary of a quarter of
+// a million entries goes straight into Vocabulary.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/json.h"
+#include "text/tokenizer/bpe.h"
+#include "text/tokenizer/vocabulary.h"
+
+namespace antisd {
+
+std::string read_text_file(const std::filesystem::path& path);
+
+// Pairs of token strings in one block of bytes.
+class MergeList {
+ public:
+  void add(std::string_view left, std::string_view right);
+  // "left right". False, and nothing added, unless there is exactly one space.
+  bool add_line(std::string_view line);
+  std::vector<Merge> merges() const;  // views into this object
+  std::size_t size() const { return spans_.size(); }
+
+ private:
+  struct Span {
+    std::size_t offset;
+    std::uint32_t left, right;  // lengths
+  };
+  std::string bytes_;
+  std::vector<Span> spans_;
+};
+
+struct TokenizerFile {
+  SortedJson rest;  // all but model.vocab and model.merges
+  Vocabulary vocabulary;
+  MergeList merges;
+  bool has_merges = false;
+};
+
+// tokenizer.json. Throws InputError naming `where`.
+TokenizerFile parse_tokenizer_json(std::string_view text, const std::string& where);
+// vocab.json: {"token": id, ...}.
+Vocabulary parse_vocabulary_json(std::string_view text, const std::string& where);
+// merges.txt: a pair a line, "#version" lines left out.
+MergeList parse_merges_text(std::string_view text, const std::string& where);
+
+}  // namespace antisd

@@ -1,0 +1,118 @@
+#include "trainer/pretrain/document_loss.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include "core/testing.h"
+#include "model/testing.h"
+#include "model/weights.h"
+#include "trainer/pretrain/new_model.h"
+
+namespace antisd {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<TrainingDocument> documents() {
+  std::vector<TrainingDocument> all(3);
+  all[0].ids = {1, 2, 3, 4, 5};
+  all[0].counts = {false, true, true, true, true};
+  all[1].ids = {7, 8, 9, 10, 11, 12, 13};  // two turns
+  all[1].counts = {false, false, true, false, false, true, true};
+  all[2].ids = {30, 31};
+  all[2].counts = {false, true};
+  return all;
+}
+
+struct Small {
+  Small() : model(parse_model_shape(testing::small_config(), "small"), at::kCPU, at::kFloat) {
+    initialise_randomly(model, 3, 0.3);
+    optimizer.emplace(model, AdamWOptions{}, *processes);
+  }
+  std::unique_ptr<Communicator> processes = alone();
+  CausalLm model;
+  std::optional<AdamW> optimizer;
+};
+
+// Each document alone, all logits at once, in double.
+double plain_cross_entropy(const CausalLm& model, std::span<const TrainingDocument> all) {
+  const at::NoGradGuard no_grad;
+  double sum = 0;
+  int count = 0;
+  for (const TrainingDocument& document : all) {
+    const at::Tensor hidden = model.hidden_states(pack({{document.ids}}, at::kCPU));
+    const at::Tensor logp = at::log_softmax(
+        hidden.to(at::kDouble).matmul(model.head().to(at::kDouble).t()), /*dim=*/-1);
+    for (std::size_t i = 1; i < document.ids.size(); ++i) {
+      if (!document.counts[i]) continue;
+      sum -= logp[std::int64_t(i) - 1][document.ids[i]].item<double>();
+      ++count;
+    }
+  }
+  return sum / count;
+}
+
+TEST(DocumentLoss, IsTheCrossEntropyOfTheTokensThatCount) {
+  Small small;
+  const std::vector<TrainingDocument> all = documents();
+  const DocumentSums sums = measure_loss(small.model, all, {});
+  EXPECT_EQ(sums.tokens, 14);
+  EXPECT_EQ(sums.counted, 8);
+  EXPECT_NEAR(sums.fetch_mean(), plain_cross_entropy(small.model, all), 1e-6);
+}
+
+TEST(DocumentLoss, GradientIsThatOfTheMeanHoweverItIsCut) {
+  Small small;
+  const std::vector<TrainingDocument> all = documents();
+  std::vector<at::Tensor> whole;
+  EXPECT_NEAR(add_gradients(small.model, *small.optimizer, all, {}).fetch_mean(),
+              plain_cross_entropy(small.model, all), 1e-6);
+  for (const Parameter& parameter : small.model.parameters())
+    whole.push_back(parameter.value.grad().clone());
+  // A finite difference along the gradient.
+  double squared = 0;
+  for (const at::Tensor& gradient : whole)
+    squared += gradient.to(at::kDouble).square().sum().item<double>();
+  const double before = plain_cross_entropy(small.model, all), little = 1e-3;
+  small.optimizer->drop_gradients();
+  {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      small.model.parameters()[i].value.add_(whole[i], -little / std::sqrt(squared));
+    EXPECT_NEAR((before - plain_cross_entropy(small.model, all)) / little, std::sqrt(squared),
+                0.02 * std::sqrt(squared));
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      small.model.parameters()[i].value.add_(whole[i], little / std::sqrt(squared));
+  }
+  const auto runs = cut_documents(all, 7);
+  ASSERT_EQ(runs.size(), 3u);  // 5, 7, 2: no two together
+  EXPECT_EQ(cut_documents(all, 12).size(), 2u);
+  EXPECT_EQ(cut_documents(all, 1).size(), 3u);
+  add_gradients(small.model, *small.optimizer, all,
+                {.micro_batch_tokens = 7, .gradient_checkpointing = true});
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    EXPECT_TRUE(at::allclose(small.model.parameters()[i].value.grad(), whole[i], 1e-4, 1e-6))
+        << small.model.parameters()[i].name;
+}
+
+TEST(NewModel, IsADirectoryThatTheModelIsMadeFrom) {
+  const testing::TemporaryFolder folder;
+  NewModelConfig shape;
+  shape.hidden = 192;
+  write_new_model(shape, "", folder / "new");
+  const ModelShape read = read_model_shape(folder / "new" / "config.json");
+  EXPECT_EQ(read.vocabulary, 448);  // 423 tokens, rounded up
+  EXPECT_EQ(read.kv_heads, 6);
+  EXPECT_TRUE(read.tied_head);
+  EXPECT_NEAR(static_cast<double>(read.parameter_count()), 1.86e6, 0.01e6);
+  // The tokenizer of another directory.
+  shape.vocabulary = 100;
+  EXPECT_THAT(testing::error_of([&] { write_new_model(shape, folder / "new", folder / "x"); }),
+              HasSubstr("too few for the tokenizer's 423 tokens"));
+  shape.vocabulary = 500;
+  write_new_model(shape, folder / "new", folder / "x");
+  EXPECT_EQ(read_model_shape(folder / "x" / "config.json").vocabulary, 500);
+}
+
+}  // namespace
+}  // namespace antisd

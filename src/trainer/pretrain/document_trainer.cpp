@@ -1,0 +1,226 @@
+#include "trainer/pretrain/document_trainer.h"
+
+#include <cmath>
+#include <map>
+
+#include "core/stopwatch.h"
+#include "model/not_finite.h"
+#include "ops/device.h"
+#include "run/checkpoint/checkpoint.h"
+#include "trainer/sampler.h"
+#include "trainer/saved_state.h"
+
+namespace antisd {
+namespace {
+
+constexpr std::size_t kLoggedSamples = 2;
+constexpr std::size_t kTextPromptTokens = 16;  // of a text that is to be gone on with
+
+bool has_finite_gradients(const CausalLm& model) {
+  for (const Parameter& parameter : model.parameters()) {
+    const at::Tensor& gradient = parameter.value.grad();
+    if (gradient.defined() && !gradient.isfinite().all().item<bool>()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Json to_json(const DocumentState& state) {
+  return {{"kind", "pretrain"},
+          {"step", state.step},
+          {"documents", state.documents},
+          {"best", to_json(state.best)}};
+}
+
+void resume(DocumentState& state, const std::filesystem::path& checkpoint) {
+  const Json saved = load_checkpoint(checkpoint, state.model, state.optimizer);
+  read_saved([&] {
+    const std::string documents = saved.at("documents").get<std::string>();
+    if (documents != state.documents) {
+      throw InputError(fmt::format("the run was trained on other documents: {} then, {} now",
+                                   documents, state.documents),
+                       {.where = checkpoint.string(),
+                        .remedy = "give it its old [pretrain] settings, or start a new run with "
+                                  "model.path = its checkpoint's model/"});
+    }
+    state.step = saved.at("step").get<std::int64_t>();
+    state.best = best_checkpoint_from(saved.at("best"));
+  });
+}
+
+DocumentTrainer::DocumentTrainer(DocumentTrainerParts parts)
+    : parts_(std::move(parts)),
+      config_(parts_.config),
+      state_(parts_.state),
+      schedule_(make_schedule(config_.optim, config_.train.steps)),
+      peak_flops_(peak_flops(state_.model.device())),
+      keeper_(config_.checkpoint, parts_.recorder, state_.step) {}
+
+LossOptions DocumentTrainer::loss_options() const {
+  return {.micro_batch_tokens = config_.train.micro_batch_tokens,
+          .gradient_checkpointing = config_.model.gradient_checkpointing};
+}
+
+bool DocumentTrainer::run(const std::function<bool()>& stop) {
+  ProgressBar bar(
+      parts_.console,
+      {.label = "pretrain", .unit = "step", .total = config_.train.steps, .done = state_.step});
+  DocumentsAhead ahead(parts_.documents, state_.step, config_.train.steps);
+  while (state_.step < config_.train.steps && !stop()) {
+    checked_step(ahead.next());
+    bar.update(state_.step, {{"loss", last_metrics_.find("train/loss").value_or(NAN)},
+                             {"tokens/s", last_metrics_.find("perf/throughput").value_or(NAN)}});
+    if (keeper_.due(state_.step)) save();
+  }
+  if (!keeper_.saved(state_.step)) save_last(stop);
+  bar.finish();
+  return state_.step >= config_.train.steps;
+}
+
+void DocumentTrainer::checked_step(std::span<const TrainingDocument> documents) {
+  const std::int64_t done = state_.step;
+  try {
+    step(documents);
+    keeper_.proved(state_.best);
+  } catch (const NotFinite& error) {
+    throw keeper_.not_finite_error(error, done, schedule_.at(done), state_.step == done);
+  }
+}
+
+void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
+  Stopwatch clock;
+  const double lr = schedule_.at(state_.step), save_s = keeper_.take_seconds();
+  const DocumentSums sums =
+      add_gradients(state_.model, state_.optimizer, documents, loss_options());
+  const UpdateReport report =
+      state_.optimizer.step(lr, gradient_scale(state_.model.dtype(), sums.counted));
+  if (!report.applied) find_culprit(documents, report.culprit);
+  const double loss = sums.fetch_mean(), seconds = clock.lap();
+  if (!std::isfinite(loss)) throw NotFinite("the loss is not finite");
+  ++state_.step;
+
+  MetricSet metrics;
+  const auto tokens = static_cast<double>(sums.tokens);
+  metrics.set("train/loss", loss);
+  metrics.set("train/grad_norm", report.grad_norm);
+  metrics.set("train/lr", lr);
+  metrics.set("perf/total_num_tokens", tokens);
+  metrics.set("perf/loss_tokens", static_cast<double>(sums.counted));
+  metrics.set("perf/throughput", tokens / seconds);
+  if (peak_flops_) {
+    const auto parameters = static_cast<double>(state_.model.shape().active_parameter_count());
+    metrics.set("perf/mfu", 6 * parameters * tokens / seconds / *peak_flops_);
+  }
+  metrics.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
+  metrics.set("timing_s/step", seconds);
+  metrics.set("timing_s/save", save_s);
+  const std::int64_t every = config_.pretrain.eval_every;
+  if (every > 0 && (state_.step % every == 0 || state_.step == config_.train.steps)) {
+    evaluate(metrics);
+    metrics.set("timing_s/eval", clock.lap());
+  }
+  last_metrics_ = std::move(metrics);
+  parts_.recorder.metrics(state_.step, last_metrics_);
+}
+
+void DocumentTrainer::evaluate(MetricSet& metrics) {
+  std::string text = fmt::format("step {}: loss {:.4f}", state_.step, *metrics.find("train/loss"));
+  if (!parts_.held_out.empty()) {
+    const double loss = measure_loss(state_.model, parts_.held_out, loss_options()).fetch_mean();
+    metrics.set("val/loss", loss);
+    text += fmt::format(", held-out loss {:.4f}", loss);
+  }
+  if (!parts_.prompts.empty()) sample(metrics);
+  for (const Metric& metric : metrics.values()) {
+    if (metric.name.starts_with("val-core/"))
+      text += fmt::format(", {} {:.3f}", metric.name, metric.value);
+  }
+  parts_.recorder.info(text);
+}
+
+void DocumentTrainer::sample(MetricSet& metrics) {
+  std::vector<RolloutRequest> requests;
+  for (const TrainingDocument& document : parts_.prompts) {
+    const std::size_t own = document.prompt_tokens();
+    const std::size_t tokens = own > 1 ? own : std::min(kTextPromptTokens, document.ids.size() - 1);
+    requests.push_back({{document.ids.begin(), document.ids.begin() + std::ptrdiff_t(tokens)},
+                        1,
+                        static_cast<std::uint32_t>(requests.size())});
+  }
+  RolloutOptions options;
+  options.max_sequence_tokens =
+      std::min(config_.pretrain.sequence_tokens, state_.model.shape().max_positions);
+  options.stop_ids = parts_.stop_ids;
+  options.seed = static_cast<std::uint64_t>(config_.train.seed);
+  options.step = static_cast<std::uint32_t>(state_.step);
+  const SampleBatch samples = engine_.generate(state_.model, requests, options);
+  engine_.release();
+
+  std::map<std::string, std::pair<double, double>> right;  // of all, by kind of problem
+  for (std::size_t i = 0; i < samples.groups.size(); ++i) {
+    const std::string response = to_rollouts(samples.groups[i], parts_.tokenizer).rollouts[0].text;
+    const TrainingDocument& document = parts_.prompts[i];
+    if (i < kLoggedSamples) {
+      parts_.recorder.note(
+          fmt::format("step {} sample: {} >>> {}", state_.step,
+                      to_json_line(Json(parts_.tokenizer.decode(requests[i].prompt_ids))),
+                      to_json_line(Json(response))));
+    }
+    if (parts_.grader == nullptr || document.bench.empty()) continue;
+    auto& [sum, count] = right[document.bench];
+    sum +=
+        parts_.grader->score({.response = response, .problem = document.prompt}).reward.value_or(0);
+    ++count;
+  }
+  for (const auto& [bench, counts] : right)
+    metrics.set(fmt::format("val-core/{}/acc/mean@1", bench), counts.first / counts.second);
+}
+
+// The failure's own path: every document alone.
+void DocumentTrainer::find_culprit(std::span<const TrainingDocument> documents,
+                                   const std::string& parameter) {
+  const std::string what = fmt::format("the gradient of {} is not finite", parameter);
+  for (const TrainingDocument& document : documents) {
+    add_gradients(state_.model, state_.optimizer, {&document, 1}, loss_options());
+    const bool finite = has_finite_gradients(state_.model);
+    state_.optimizer.drop_gradients();
+    if (finite) continue;
+    const std::int64_t failed = state_.step + 1;
+    const std::filesystem::path file = parts_.recorder.failure(
+        failed, {{"step", failed}, {"ids", document.ids}, {"failure", what}});
+    throw NotFinite(fmt::format("{}; the document is in {}", what, file.string()));
+  }
+  throw NotFinite(what + ", though that of each document alone is");
+}
+
+CheckpointKeeper::Write DocumentTrainer::writer() const {
+  return [this](const std::filesystem::path& folder) {
+    save_checkpoint(folder, state_.step, {state_.model, state_.optimizer, parts_.origin},
+                    to_json(state_));
+  };
+}
+
+void DocumentTrainer::save() {
+  try {
+    keeper_.save(state_.step, last_metrics_, state_.best, writer());
+  } catch (const NotFinite& error) {
+    throw diverged(error);
+  }
+}
+
+void DocumentTrainer::save_last(const std::function<bool()>& stop) {
+  try {
+    keeper_.save_last(state_.step, last_metrics_, state_.best, writer(), stop);
+  } catch (const NotFinite& error) {
+    throw diverged(error);
+  }
+}
+
+// Of the weights that the last step left: it is that step which failed.
+RunError DocumentTrainer::diverged(const NotFinite& error) const {
+  const std::int64_t before = state_.step - 1;
+  return keeper_.not_finite_error(error, before, schedule_.at(before), /*untouched=*/false);
+}
+
+}  // namespace antisd

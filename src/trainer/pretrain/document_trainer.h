@@ -1,0 +1,87 @@
+// The training loop for documents.
+//
+//   DocumentTrainer trainer({config, state, *documents, ...});
+//   const bool whole = trainer.run([] { return StopSignals::received(); });
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "data/documents.h"
+#include "inference/rollout_engine.h"
+#include "model/not_finite.h"
+#include "optim/schedule.h"
+#include "reward/grader.h"
+#include "run/metrics/console.h"
+#include "trainer/checkpoint_keeper.h"
+#include "trainer/pretrain/document_loss.h"
+
+namespace antisd {
+
+// Everything a run goes on from. Documents are a function of the step, so they need no cursor.
+struct DocumentState {
+  DocumentState(CausalLm policy, const AdamWOptions& adamw, Communicator& processes)
+      : model(std::move(policy)), optimizer(model, adamw, processes) {}
+  DocumentState(const DocumentState&) = delete;  // the optimizer points at the model
+  DocumentState& operator=(const DocumentState&) = delete;
+
+  std::int64_t step = 0;
+  std::string documents;  // Documents::fingerprint()
+  std::optional<BestCheckpoint> best;
+  CausalLm model;
+  AdamW optimizer;
+};
+
+Json to_json(const DocumentState& state);
+// InputError for a checkpoint of another model or other documents.
+void resume(DocumentState& state, const std::filesystem::path& checkpoint);
+
+// All but the vectors borrowed; they outlive the trainer.
+struct DocumentTrainerParts {
+  const RunConfig& config;
+  DocumentState& state;
+  Documents& documents;
+  const Tokenizer& tokenizer;
+  Recorder& recorder;
+  Console& console;
+  Grader* grader = nullptr;                // of the samples of a built-in task
+  std::vector<TrainingDocument> held_out;  // whose loss is measured
+  std::vector<TrainingDocument> prompts;   // that responses are sampled to
+  std::vector<TokenId> stop_ids;
+  std::filesystem::path origin;  // whose config and tokenizer files checkpoints carry
+};
+
+class DocumentTrainer {
+ public:
+  explicit DocumentTrainer(DocumentTrainerParts parts);
+
+  // Up to train.steps, or until `stop` says so between two steps; saves at the end of either, or
+  // RunError, "not saved". False where it was stopped. RunError where a gradient is no number: the
+  // weights are then as the step before left them, the document is in failed/, nothing is saved.
+  bool run(const std::function<bool()>& stop);
+
+ private:
+  void checked_step(std::span<const TrainingDocument> documents);
+  void step(std::span<const TrainingDocument> documents);
+  void evaluate(MetricSet& metrics);
+  void sample(MetricSet& metrics);
+  CheckpointKeeper::Write writer() const;
+  void save();
+  void save_last(const std::function<bool()>& stop);
+  RunError diverged(const NotFinite& error) const;
+  [[noreturn]] void find_culprit(std::span<const TrainingDocument> documents,
+                                 const std::string& parameter);
+  LossOptions loss_options() const;
+
+  DocumentTrainerParts parts_;
+  const RunConfig& config_;
+  DocumentState& state_;
+  Schedule schedule_;
+  RolloutEngine engine_;
+  MetricSet last_metrics_;
+  std::optional<double> peak_flops_;  // of the device, where it is known
+  CheckpointKeeper keeper_;
+};
+
+}  // namespace antisd
