@@ -12,6 +12,7 @@ expected outputs where none is known), never by whether the tests pass.
 """
 import ast
 import builtins
+import decimal
 import glob
 import json
 import os
@@ -243,14 +244,24 @@ def literal_calls(code):
     return calls
 
 
+def as_compared(words):
+    """Output as the grader compares it: 12.340 is 12.34."""
+    def value(word):
+        try:
+            return decimal.Decimal(word)
+        except decimal.InvalidOperation:
+            return word
+    return words and [value(word) for word in words]
+
+
 def is_weak_by_text(row):
     """stdio: some trivial output is right in every case; others: some trivial answer is, by their literals."""
     if row["form"] != "stdio":
         calls = literal_calls(row["tests"]["code"])
         return bool(calls) and judge["is_weak"](calls, TRIVIAL, False)
     cases = row["tests"]["cases"]
-    wanted = [case["output"].split() for case in cases]
-    answers = [list(trivial_outputs(case["input"])) for case in cases]
+    wanted = [as_compared(case["output"].split()) for case in cases]
+    answers = [[as_compared(answer) for answer in trivial_outputs(case["input"])] for case in cases]
     return any(all(answer[k] == want for answer, want in zip(answers, wanted)) for k in range(len(TRIVIAL_OUTPUT)))
 
 
