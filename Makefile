@@ -5,37 +5,54 @@ JOBS ?= $(shell nproc)
 PRESET := $(if $(filter 1,$(CUDA)),cuda,release)
 BUILD := $(if $(filter 1,$(CUDA)),build/cuda,build)
 
-.PHONY: all setup build test browser-test demo bundle docs references format check-format check-includes clean
+.PHONY: all setup configure program build test night browser-test demo bundle docs references browser
+.PHONY: format check-format check-includes clean
 
 all: build
 
 setup:
 	@setup/run $(if $(filter 1,$(CUDA)),--cuda)
 
-# Python packages for the scripts under tools/ that record fixtures and measure peers.
+# Python packages that some tests compare with, that fixtures were recorded with and that are measured against.
 references:
 	@setup/run --reference
 
-build: setup
+# What browser-test needs.
+browser:
+	@setup/run --browser
+
+configure: setup
 	@[ -e $(BUILD)/build.ninja ] || cmake --preset $(PRESET)
+
+# build/antisd and the library that it loads for Parquet files, no tests.
+program: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target program
+
+# The program, the tests and the benchmarks.
+build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 
-test: build
+test: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target program tests
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure
+
+# What takes too long for every change: kills, faults at every call, long fuzz runs, the adversary. At most 150 minutes.
+night:
+	@tools/night
 
 # Report and dashboard in a real browser (setup/debian-browser.txt); says so and passes where there is none.
 # SCREENSHOTS=docs takes the pictures of the README anew, of the real runs that tools/evidence_runs left in runs/evidence.
-browser-test: build
+browser-test: program
 	@python3 tools/browser_test.py $(BUILD)/antisd $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
 
 # GRPO, SD and AntiSD from models/countdown; interrupted, it goes on where it was.
-demo: build
+demo: program
 	@$(BUILD)/antisd demo
 
 bundle: build
 	@tools/bundle $(BUILD) build/bundle
 
-docs: build
+docs: program
 	@$(BUILD)/antisd config --docs > docs/options.md
 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.cu' '*.cuh')
@@ -47,6 +64,7 @@ check-format:
 
 check-includes:
 	@python3 tools/check_includes.py
+	@python3 tools/check_names.py
 
 clean:
 	@rm -rf build

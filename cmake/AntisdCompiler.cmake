@@ -7,6 +7,13 @@ target_compile_options(antisd_compiler INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${ANTISD_WERROR}>>:-Werror>)
 target_include_directories(antisd_compiler INTERFACE "${CMAKE_SOURCE_DIR}/src")
 
+# Tests are compiled more often than they are run: -O1 takes 40 % less time than -O3. The layers that
+# they test keep their own options.
+set(ANTISD_TEST_OPTIONS)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(ANTISD_TEST_OPTIONS -O1)
+endif()
+
 # One setting for libraries and programs, so that they can share a precompiled header.
 add_compile_options(
   $<$<COMPILE_LANGUAGE:CXX>:-fPIC> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>)

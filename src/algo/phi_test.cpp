@@ -24,7 +24,7 @@ TEST(Phi, HasSlopeAQuarterAtZero) {
 }
 
 using Distribution = std::array<double, 3>;
-constexpr Distribution kStudent = {.5, .3, .2}, kTeacher = {.2, .3, .5};
+constexpr Distribution kStudentP = {.5, .3, .2}, kTeacherP = {.2, .3, .5};
 
 Distribution softmax(const Distribution& logits) {
   Distribution p;
@@ -54,12 +54,12 @@ template <typename Divergence>
 Distribution gradient_in_logits(const Divergence& divergence) {
   Distribution logits, gradient;
   for (std::size_t v = 0; v < logits.size(); ++v)
-    logits[v] = std::log(kStudent[v]);
+    logits[v] = std::log(kStudentP[v]);
   for (std::size_t v = 0; v < logits.size(); ++v) {
     Distribution up = logits, down = logits;
     up[v] += 1e-5;
     down[v] -= 1e-5;
-    gradient[v] = (divergence(softmax(up), kTeacher) - divergence(softmax(down), kTeacher)) / 2e-5;
+    gradient[v] = (divergence(softmax(up), kTeacherP) - divergence(softmax(down), kTeacherP)) / 2e-5;
   }
   return gradient;
 }
@@ -69,15 +69,15 @@ template <typename Weight>
 Distribution policy_gradient(const Weight& weight) {
   Distribution gradient = {};
   for (std::size_t v = 0; v < 3; ++v) {
-    const double u = std::log(kTeacher[v] / kStudent[v]);
+    const double u = std::log(kTeacherP[v] / kStudentP[v]);
     for (std::size_t w = 0; w < 3; ++w)
-      gradient[w] += kStudent[v] * weight(u) * ((v == w ? 1 : 0) - kStudent[w]);
+      gradient[w] += kStudentP[v] * weight(u) * ((v == w ? 1 : 0) - kStudentP[w]);
   }
   return gradient;
 }
 
 TEST(Phi, AscendsTheJensenShannonDivergence) {
-  EXPECT_NEAR(jsd(kStudent, kTeacher), .066414314, 1e-9);
+  EXPECT_NEAR(jsd(kStudentP, kTeacherP), .066414314, 1e-9);
   const Distribution expected = {.072565157, -.009962147, -.062603010};
   const Distribution by_differences = gradient_in_logits(jsd);
   const Distribution by_phi = policy_gradient([](double u) { return -phi(u); });
@@ -87,7 +87,7 @@ TEST(Phi, AscendsTheJensenShannonDivergence) {
   }
   double mean = 0;
   for (std::size_t v = 0; v < 3; ++v)
-    mean -= kStudent[v] * phi(std::log(kTeacher[v] / kStudent[v]));
+    mean -= kStudentP[v] * phi(std::log(kTeacherP[v] / kStudentP[v]));
   EXPECT_NEAR(mean, .033207157, 1e-9);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-Values log_softmax(const Values& logits) {
+Values log_probabilities(const Values& logits) {
   double sum = 0;
   for (const double z : logits)
     sum += std::exp(z);
@@ -25,14 +25,14 @@ const Values kStudentLogits = {2, 1.5, .3, -.2, -1, -1.5}, kTeacherLogits = {.5,
 constexpr std::size_t kTop = 3;  // the student's likeliest are the first three
 
 SdpoLoss loss_of(const Values& student_logits, double alpha) {
-  Values student = log_softmax(student_logits), teacher = log_softmax(kTeacherLogits);
+  Values student = log_probabilities(student_logits), teacher = log_probabilities(kTeacherLogits);
   student.resize(kTop);
   teacher.resize(kTop);
   return sdpo_loss(student, teacher, alpha);
 }
 
 double defined_loss(double alpha) {
-  const Values student = log_softmax(kStudentLogits), teacher = log_softmax(kTeacherLogits);
+  const Values student = log_probabilities(kStudentLogits), teacher = log_probabilities(kTeacherLogits);
   Values p(kTop + 1, 0), q(kTop + 1, 0);
   for (std::size_t v = 0; v < student.size(); ++v) {
     p[std::min(v, kTop)] += std::exp(student[v]);
@@ -70,7 +70,7 @@ TEST(SdpoLoss, WithEveryTokenItIsTheJensenShannonDivergence) {
 TEST(SdpoLoss, TheGradientReachesEveryLogit) {
   for (const double alpha : {.1, .5, .9}) {
     const SdpoLoss result = loss_of(kStudentLogits, alpha);
-    const Values logp = log_softmax(kStudentLogits);
+    const Values logp = log_probabilities(kStudentLogits);
     const double sum = std::accumulate(result.gradient.begin(), result.gradient.end(), 0.0);
     for (std::size_t w = 0; w < kStudentLogits.size(); ++w) {
       Values up = kStudentLogits, down = kStudentLogits;

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Finding {
+struct Examination {
   std::string topic;
   bool good;
   std::string state;
@@ -44,7 +44,7 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
-Finding examine_cpu() {
+Examination examine_cpu() {
   std::string model = "CPU";
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -60,10 +60,10 @@ Finding examine_cpu() {
           ""};
 }
 
-std::vector<Finding> examine_tensors() {
+std::vector<Examination> examine_tensors() {
 #ifdef ANTISD_TORCH
   const TensorLibraryInfo info = describe_tensor_library();
-  std::vector<Finding> findings = {
+  std::vector<Examination> findings = {
       {"torch", true, fmt::format("libtorch {}, {} threads", info.torch_version, info.threads),
        ""}};
   for (const DeviceInfo& gpu : info.gpus)
@@ -85,7 +85,7 @@ std::vector<Finding> examine_tensors() {
 #endif
 }
 
-Finding examine_parquet() {
+Examination examine_parquet() {
   try {
     load_parquet_library("");
     return {"parquet", true, "files can be read and written", ""};
@@ -94,7 +94,7 @@ Finding examine_parquet() {
   }
 }
 
-Finding examine_interpreter() {
+Examination examine_interpreter() {
   try {
     const Interpreter python = find_interpreter("");
     return {"python3", true,
@@ -108,9 +108,9 @@ Finding examine_interpreter() {
   }
 }
 
-std::vector<Finding> examine_sandbox() {
+std::vector<Examination> examine_sandbox() {
   const SandboxStrength strength = probe_sandbox();
-  std::vector<Finding> findings;
+  std::vector<Examination> findings;
   for (const std::string& line : strength.lines()) {  // "namespaces: ..."
     const std::size_t colon = line.find(": ");
     const bool missing =
@@ -120,13 +120,13 @@ std::vector<Finding> examine_sandbox() {
   return findings;
 }
 
-Finding examine_mpi() {
+Examination examine_mpi() {
   const std::string mpirun = find_program("mpirun");
   if (mpirun.empty()) return {"mpi", false, "no mpirun", "one process is enough for one GPU"};
   return {"mpi", true, mpirun, ""};
 }
 
-Finding examine_disk() {
+Examination examine_disk() {
   struct statvfs disk {};
   if (statvfs(".", &disk) != 0)
     return {"disk", false, "cannot be read", "check the working directory"};
@@ -140,18 +140,18 @@ Finding examine_disk() {
 
 std::function<int()> add_doctor(CLI::App&) {
   return [] {
-    std::vector<Finding> findings = {
+    std::vector<Examination> findings = {
         {"antisd", true, fmt::format("{} ({})", kBuildInfo.version, kBuildInfo.revision), ""},
         examine_cpu()};
-    for (Finding& finding : examine_tensors())
+    for (Examination& finding : examine_tensors())
       findings.push_back(std::move(finding));
     findings.push_back(examine_parquet());
     findings.push_back(examine_interpreter());
-    for (Finding& finding : examine_sandbox())
+    for (Examination& finding : examine_sandbox())
       findings.push_back(std::move(finding));
     findings.push_back(examine_mpi());
     findings.push_back(examine_disk());
-    for (const Finding& finding : findings) {
+    for (const Examination& finding : findings) {
       std::cout << fmt::format("{:<10} {:<4} {}{}{}\n", finding.topic, finding.good ? "ok" : "--",
                                finding.state, finding.good || finding.remedy.empty() ? "" : "; ",
                                finding.good ? "" : finding.remedy);

@@ -15,7 +15,7 @@ namespace {
 
 // Blocks begin at the same elements whatever the number of threads: which elements are the rest of
 // a vector loop may change their last bit.
-constexpr std::int64_t kBlock = 4096;
+constexpr std::int64_t kStepBlock = 4096;
 
 bool is_bf16(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16;
@@ -42,11 +42,11 @@ void step_on_cpu(const AdamWTensors& t, float* master, const AdamWFactors& facto
   auto* second = t.second.mutable_data_ptr<float>();
   auto* weight = static_cast<std::uint16_t*>(t.weight.mutable_data_ptr());
   const void* gradient = t.gradient.const_data_ptr();
-  const std::int64_t count = t.weight.numel(), blocks = (count + kBlock - 1) / kBlock;
+  const std::int64_t count = t.weight.numel(), blocks = (count + kStepBlock - 1) / kStepBlock;
   at::parallel_for(0, blocks, 4, [&](std::int64_t begin, std::int64_t end) {
-    std::array<float, kBlock> widened;
+    std::array<float, kStepBlock> widened;
     for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t at = block * kBlock, size = std::min(kBlock, count - at);
+      const std::int64_t at = block * kStepBlock, size = std::min(kStepBlock, count - at);
       const float* part = static_cast<const float*>(gradient) + at;
       if (is_bf16(t.gradient)) {
         cpu_widen(static_cast<const std::uint16_t*>(gradient) + at, size, widened.data());

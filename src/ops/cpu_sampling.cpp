@@ -7,7 +7,7 @@
 namespace antisd {
 namespace {
 
-constexpr std::int64_t kBlock = 256;
+constexpr std::int64_t kSumBlock = 256;
 
 ANTISD_SIMD_CLONES float row_maximum(const float* z, std::int64_t n) {
   float maximum = -std::numeric_limits<float>::infinity();
@@ -39,22 +39,22 @@ ANTISD_SIMD_CLONES float sum_block(const float* weights, std::int64_t n) {
 
 struct Weights {
   std::vector<float> values;     // by id
-  std::vector<float> block_sum;  // of kBlock values each
+  std::vector<float> block_sum;  // of kSumBlock values each
   double total = 0;
 
   void fill(const float* z, std::int64_t n, float maximum, float scale) {
     values.resize(n);
     block_sum.clear();
-    for (std::int64_t i = 0; i < n; i += kBlock)
+    for (std::int64_t i = 0; i < n; i += kSumBlock)
       block_sum.push_back(
-          weigh_block(z + i, std::min(kBlock, n - i), maximum, scale, values.data() + i));
+          weigh_block(z + i, std::min(kSumBlock, n - i), maximum, scale, values.data() + i));
     add_up();
   }
   void sum_again() {
     const auto n = static_cast<std::int64_t>(values.size());
     for (std::size_t b = 0; b < block_sum.size(); ++b) {
-      const std::int64_t at = static_cast<std::int64_t>(b) * kBlock;
-      block_sum[b] = sum_block(values.data() + at, std::min(kBlock, n - at));
+      const std::int64_t at = static_cast<std::int64_t>(b) * kSumBlock;
+      block_sum[b] = sum_block(values.data() + at, std::min(kSumBlock, n - at));
     }
     add_up();
   }
@@ -67,7 +67,7 @@ struct Weights {
       before += block_sum[block];
     // A block's sum and the sum over its values round differently: where the target lies between
     // the two it is the block's last possible token.
-    const std::size_t at = block * kBlock, end = std::min(at + kBlock, values.size());
+    const std::size_t at = block * kSumBlock, end = std::min(at + kSumBlock, values.size());
     std::int32_t last = -1;
     for (std::size_t i = at; i < end; ++i) {
       if (!(values[i] > 0)) continue;

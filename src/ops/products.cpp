@@ -10,8 +10,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kRun = 256;   // tokens of a task, and factors of a sum at a time
-constexpr std::int64_t kStrip = 48;  // outputs of a task of product_tn
+constexpr std::int64_t kRun = 256;            // tokens of a task, and factors of a sum at a time
+constexpr std::int64_t kOutputsPerTask = 48;  // outputs of a task of product_tn
 
 bool is_dense(const at::Tensor& x) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && x.dim() == 2 && x.size(1) % kLanes == 0;
@@ -102,8 +102,8 @@ at::Tensor product_tn(const at::Tensor& dy, const at::Tensor& x) {
   at::Tensor dw = all > 0 ? at::empty({out, in}, x.options()) : at::zeros({out, in}, x.options());
   const float *a = left.const_data_ptr<float>(), *b = right.const_data_ptr<float>();
   float* to = dw.data_ptr<float>();
-  for_each_part(out, kStrip, [&](std::int64_t row, std::int64_t rows) {
-    alignas(64) float packed[kRun * kStrip];
+  for_each_part(out, kOutputsPerTask, [&](std::int64_t row, std::int64_t rows) {
+    alignas(64) float packed[kRun * kOutputsPerTask];
     for (std::int64_t token = 0; token < all; token += kRun) {
       const std::int64_t tokens = std::min(kRun, all - token);
       pack(a + token * out + row, out, tokens, rows, packed);

@@ -9,18 +9,18 @@
 namespace antisd {
 namespace {
 
-constexpr std::int64_t kBlock = 4096;
+constexpr std::int64_t kNormBlock = 4096;
 
 double squared_norm_on_cpu(const at::Tensor& tensor) {
   const bool is_bf16 = tensor.scalar_type() == at::kBFloat16;
   ANTISD_CHECK(tensor.is_contiguous() && (is_bf16 || tensor.scalar_type() == at::kFloat));
   const void* values = tensor.const_data_ptr();
-  const std::int64_t count = tensor.numel(), blocks = (count + kBlock - 1) / kBlock;
+  const std::int64_t count = tensor.numel(), blocks = (count + kNormBlock - 1) / kNormBlock;
   std::vector<double> sums(static_cast<std::size_t>(blocks));
   at::parallel_for(0, blocks, 8, [&](std::int64_t begin, std::int64_t end) {
-    std::array<float, kBlock> widened;
+    std::array<float, kNormBlock> widened;
     for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t at = block * kBlock, size = std::min(kBlock, count - at);
+      const std::int64_t at = block * kNormBlock, size = std::min(kNormBlock, count - at);
       const float* part = static_cast<const float*>(values) + at;
       if (is_bf16) {
         cpu_widen(static_cast<const std::uint16_t*>(values) + at, size, widened.data());

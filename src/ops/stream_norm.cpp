@@ -12,7 +12,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+std::optional<at::Tensor> defined_or_none(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
@@ -94,7 +94,8 @@ struct AddAndNorm : torch::autograd::Function<AddAndNorm> {
 }  // namespace
 
 at::Tensor add_product(const at::Tensor& stream, const StreamProduct& product, bool left_out) {
-  return AddProduct::apply(stream, product.x, product.weight, optional(product.bias), left_out);
+  return AddProduct::apply(stream, product.x, product.weight, defined_or_none(product.bias),
+                           left_out);
 }
 
 StreamNorm add_and_norm(const at::Tensor& stream, const StreamProduct& product,
@@ -105,8 +106,8 @@ StreamNorm add_and_norm(const at::Tensor& stream, const StreamProduct& product,
     return {sum, rms_norm(sum, norm_weight, eps)};
   }
   const variable_list results =
-      AddAndNorm::apply(stream, optional(product.x), optional(product.weight),
-                        optional(product.bias), norm_weight, eps);
+      AddAndNorm::apply(stream, defined_or_none(product.x), defined_or_none(product.weight),
+                        defined_or_none(product.bias), norm_weight, eps);
   return {results[0], results[1]};
 }
 

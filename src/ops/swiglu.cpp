@@ -22,7 +22,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kRowsPerTask = 32;
+constexpr std::int64_t kUnitRowsPerTask = 32;
 
 // d silu(g) / dg = s (1 + g (1 - s)), s = sigmoid(g).
 ANTISD_SIMD_CLONES void swiglu_row_gradient(const float* dy, const float* gate, const float* up,
@@ -50,7 +50,7 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
 #endif
     const float* input = gate_up.const_data_ptr<float>();
     float* output = y.data_ptr<float>();
-    at::parallel_for(0, rows, kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+    at::parallel_for(0, rows, kUnitRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         cpu_swiglu(input + row * 2 * width, input + row * 2 * width + width, width,
                    output + row * width);
@@ -74,7 +74,7 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
     const float* input = gate_up.const_data_ptr<float>();
     const float* gradient = dy.const_data_ptr<float>();
     float* output = dgate_up.data_ptr<float>();
-    at::parallel_for(0, rows, kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+    at::parallel_for(0, rows, kUnitRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const std::int64_t at = row * 2 * width;
         swiglu_row_gradient(gradient + row * width, input + at, input + at + width, width,

@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct Problem {
+struct ScoreProblem {
   at::Tensor hidden, head, targets;
   float inverse_temperature;
   std::int64_t vocabulary;
@@ -48,7 +48,7 @@ void add_product(at::Tensor sum, const at::Tensor& a, const at::Tensor& b) {
 // Calls visit(first token, tokens, first column, columns) for every block, vocabulary inside
 // tokens.
 template <typename Visit>
-void for_each_block(const Problem& p, Visit&& visit) {
+void for_each_block(const ScoreProblem& p, Visit&& visit) {
   for (std::int64_t t = 0; t < p.hidden.size(0); t += p.token_block) {
     const std::int64_t tokens = std::min(p.token_block, p.hidden.size(0) - t);
     for (std::int64_t c = 0; c < p.vocabulary; c += p.vocabulary_block) {
@@ -57,7 +57,7 @@ void for_each_block(const Problem& p, Visit&& visit) {
   }
 }
 
-at::Tensor logits_buffer(const Problem& p) {
+at::Tensor logits_buffer(const ScoreProblem& p) {
   return at::empty(
       {std::min(p.token_block, p.hidden.size(0)) * std::min(p.vocabulary_block, p.vocabulary)},
       p.hidden.options().dtype(at::kFloat));
@@ -67,7 +67,7 @@ struct Scores {
   at::Tensor logp, entropy, lse;
 };
 
-Scores score_forward(const Problem& p) {
+Scores score_forward(const ScoreProblem& p) {
   const std::int64_t n = p.hidden.size(0);
   const auto fp32 = p.hidden.options().dtype(at::kFloat);
   Scores scores{at::empty({n}, fp32), at::empty({n}, fp32), at::empty({n}, fp32)};
@@ -111,7 +111,7 @@ struct TokenScores : torch::autograd::Function<TokenScores> {
                                std::int64_t token_block, std::int64_t vocabulary_block) {
     const ScoreBlocks blocks =
         choose_blocks(hidden, {token_block, vocabulary_block}, /*backward=*/false);
-    const Problem problem{
+    const ScoreProblem problem{
         hidden,     head,          targets,          static_cast<float>(1 / temperature),
         vocabulary, blocks.tokens, blocks.vocabulary};
     const Scores scores = score_forward(problem);
@@ -129,13 +129,13 @@ struct TokenScores : torch::autograd::Function<TokenScores> {
                                              {context->saved_data["token_block"].toInt(),
                                               context->saved_data["vocabulary_block"].toInt()},
                                              /*backward=*/true);
-    const Problem p{saved[0],
-                    saved[1],
-                    saved[2],
-                    static_cast<float>(1 / context->saved_data["temperature"].toDouble()),
-                    context->saved_data["vocabulary"].toInt(),
-                    blocks.tokens,
-                    blocks.vocabulary};
+    const ScoreProblem p{saved[0],
+                         saved[1],
+                         saved[2],
+                         static_cast<float>(1 / context->saved_data["temperature"].toDouble()),
+                         context->saved_data["vocabulary"].toInt(),
+                         blocks.tokens,
+                         blocks.vocabulary};
     const auto fp32 = p.hidden.options().dtype(at::kFloat);
     const at::Tensor dlogp =
         gradients[0].defined() ? gradients[0].contiguous() : at::zeros_like(saved[3]);
@@ -165,7 +165,7 @@ struct TokenScores : torch::autograd::Function<TokenScores> {
   }
 
  private:
-  static void logit_gradient(const Problem& p, const at::Tensor& logits, std::int64_t t,
+  static void logit_gradient(const ScoreProblem& p, const at::Tensor& logits, std::int64_t t,
                              std::int64_t c, const at::Tensor& lse, const at::Tensor& entropy,
                              const at::Tensor& dlogp, const at::Tensor& dentropy,
                              at::Tensor& dlogits) {

@@ -16,7 +16,7 @@ using testing::make_run;
 using testing::metrics_row;
 using ::testing::Not;
 using testing::put;
-constexpr std::int64_t kAll = 1 << 30;
+constexpr std::int64_t kWhole = 1 << 30;
 
 // What the page's script does with an update: buckets from `from` on take the place of what was
 // there.
@@ -51,7 +51,7 @@ TEST(RunSet, UpdatesHoldOnlyWhatIsNewAndAddUp) {
   RunSet runs;
   runs.add("a", Folder(folder / "a"));
   runs.add("b", Folder(folder / "b"));
-  runs.refresh(kAll);
+  runs.refresh(kWhole);
   Reader page;
   Json update = page.apply(runs);
   EXPECT_EQ(update["runs"].size(), 2u);
@@ -62,7 +62,7 @@ TEST(RunSet, UpdatesHoldOnlyWhatIsNewAndAddUp) {
   EXPECT_FALSE(update.contains("set"));
 
   put(folder / "b" / fs::path("metrics.jsonl"), metrics_row(21, 0.5), true);
-  runs.refresh(kAll);
+  runs.refresh(kWhole);
   update = page.apply(runs);
   ASSERT_EQ(update["runs"].size(), 1u);
   EXPECT_EQ(update["runs"][0]["rows"]["from"], 21);
@@ -92,7 +92,7 @@ TEST(RunSet, AReaderOfUpdatesSeesWhatANewOneSees) {
       step = 50;
     }
     put(folder / "a" / fs::path("metrics.jsonl"), rows, true);
-    runs.refresh(kAll);
+    runs.refresh(kWhole);
     patient.apply(runs);
     if (round % 3 == 0) late.apply(runs);
     Reader fresh;
@@ -111,7 +111,7 @@ TEST(RunSet, ARunThatVanishes) {
   RunSet runs;
   runs.add("a", Folder(folder / "a"));
   runs.add("b", Folder(folder / "b"));
-  runs.refresh(kAll);
+  runs.refresh(kWhole);
   Reader page;
   EXPECT_EQ(page.apply(runs)["set"]["series"].size(), 1u) << "two seeds of one configuration";
   runs.remove_if([](const RunReader& run) { return run.name() == "a"; });
@@ -163,7 +163,7 @@ TEST(ReportPage, DataComesBackAsItWentIn) {
   });
   runs.add("a b", Folder(folder / "a b"));
   runs.add("<img src=x onerror=alert(2)>", Folder(folder / "plain"));
-  runs.refresh(kAll);
+  runs.refresh(kWhole);
   const std::string page = report_html(runs, "<i>title</i>");
   EXPECT_THAT(page, Not(HasSubstr("alert(1)</script>")));
   EXPECT_THAT(page, Not(HasSubstr("<img src=x")));
@@ -191,7 +191,7 @@ TEST(ReportPage, RunsWithNothingInThem) {
   runs.add("empty", Folder(folder / "empty"));
   runs.add("torn", Folder(folder / "torn"));
   runs.add("absent", Folder(folder / "absent"));
-  runs.refresh(kAll);
+  runs.refresh(kWhole);
   EXPECT_EQ(data_of(report_html(runs, "t"))["update"]["runs"].size(), 3u);
 }
 

@@ -21,7 +21,7 @@ extern char** environ;
 namespace antisd {
 namespace {
 
-constexpr std::size_t kKeptErrors = 4000;
+constexpr std::size_t kToldBytes = 4000;
 constexpr int kKillRounds = 5000, kRoundMicroseconds = 2000;  // 10 s for the last process to go
 
 // Without the handlers of pthread_atfork, which take locks.
@@ -155,7 +155,7 @@ class Keeper {
     }
     pending_ = static_cast<std::size_t>(size);
     written_ = 0;
-    const std::size_t told = std::min(pending_, kKeptErrors - told_);
+    const std::size_t told = std::min(pending_, kToldBytes - told_);
     told_ += told;
     buffer_[0] = kKeeperErrors;
     if (told > 0) send(link_, buffer_, 1 + told, MSG_NOSIGNAL | MSG_DONTWAIT);

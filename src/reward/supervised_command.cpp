@@ -17,7 +17,7 @@
 namespace antisd {
 namespace {
 
-constexpr int kEndMilliseconds = 15'000;  // a keeper gives up killing before that
+constexpr int kKeeperEndMilliseconds = 15'000;  // a keeper gives up killing before that
 
 // The one process that starts keepers.
 class Starter {
@@ -91,7 +91,7 @@ SupervisedCommand::~SupervisedCommand() {
   shutdown(link_.get(), SHUT_WR);  // the keeper sees the end, kills and ends itself
   char ignored[kMaxKeeperMessage];
   pollfd one = {link_.get(), POLLIN, 0};
-  while (poll(&one, 1, kEndMilliseconds) > 0 && recv(link_.get(), ignored, sizeof ignored, 0) > 0) {
+  while (poll(&one, 1, kKeeperEndMilliseconds) > 0 && recv(link_.get(), ignored, sizeof ignored, 0) > 0) {
   }
 }
 

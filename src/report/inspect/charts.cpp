@@ -11,7 +11,7 @@
 namespace antisd {
 namespace {
 
-constexpr std::string_view kStyle = R"css(
+constexpr std::string_view kChartStyle = R"css(
 :root { --raise: #dc2626; --lower: #2563eb; }
 @media (prefers-color-scheme: dark) { :root { --raise: #f87171; --lower: #60a5fa; } }
 svg { display: block; width: 100%; max-width: 44rem; height: auto; }
@@ -99,7 +99,7 @@ std::string mean_title(const Json& row) {
 }  // namespace
 
 std::string_view chart_style() {
-  return kStyle;
+  return kChartStyle;
 }
 
 std::string histogram_chart(const Json& histogram) {

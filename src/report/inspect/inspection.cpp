@@ -15,7 +15,7 @@
 namespace antisd {
 namespace {
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kRunningPoints = 400;  // of a response's running sum
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -157,9 +157,9 @@ void weigh(Inspection& inspection, const Method& method, std::span<const double>
     inspection.term.push_back(advantage - tokens.group_advantage);
 
   const bool needs_group = method.group_advantage && !inspection.group_advantage;
-  if (method.distils || needs_group) inspection.advantage.assign(s.size(), kUnknown);
+  if (method.distils || needs_group) inspection.advantage.assign(s.size(), kNoValue);
   if (method.distils || (needs_group && method.composition == Composition::kMultiplicative))
-    inspection.term.assign(s.size(), kUnknown);
+    inspection.term.assign(s.size(), kNoValue);
 }
 
 bool is_rollout_row(const Json& row) {

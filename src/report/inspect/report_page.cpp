@@ -12,7 +12,7 @@
 namespace antisd {
 namespace {
 
-constexpr std::string_view kStyle = R"css(
+constexpr std::string_view kPageStyle = R"css(
 .pair { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 1rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; }
 figure { margin: 0; } td.text, th.text { text-align: left; } td code { white-space: pre; }
@@ -73,7 +73,7 @@ for (const section of document.querySelectorAll("[data-response]")) {
 }
 )js";
 
-std::string number(const Json& value) {
+std::string number_cell(const Json& value) {
   if (!value.is_number()) return "\u2013";
   if (value.is_number_integer()) return value.dump();
   return fmt::format("{:.4f}", std::round(value.get<double>() * 1e4) / 1e4 + 0.0);  // no -0.0000
@@ -100,8 +100,9 @@ std::string figure(const std::string& chart, const std::string& caption) {
 }
 
 std::string interval(const Json& row) {
-  return row["low"].is_number() ? fmt::format("[{}, {}]", number(row["low"]), number(row["high"]))
-                                : "\u2013";
+  return row["low"].is_number()
+             ? fmt::format("[{}, {}]", number_cell(row["low"]), number_cell(row["high"]))
+             : "\u2013";
 }
 
 std::string overview(const Json& summary) {
@@ -111,22 +112,24 @@ std::string overview(const Json& summary) {
     tails += cells({"|u| &ge; " + fmt::format("{:g}", row["limit"].get<double>()),
                     percent(row["below"]), percent(row["above"])});
   for (const Json& row : u["quantiles"])
-    quantiles += cells({fmt::format("{:g}", row["q"].get<double>()), number(row["u"])});
+    quantiles += cells({fmt::format("{:g}", row["q"].get<double>()), number_cell(row["u"])});
   return fmt::format(
              "<p>{} responses ({} right, {} wrong, {} not graded) of {} problems, {} tokens{}. "
              "Mean u {} {}, deviation {}, {} of tokens below 0. Intervals are 95 %, over {}.</p>"
              "<p>Of the advantage: the sum of |term| is {} of the sum of |A|; the sign of A flips "
              "at {} of the tokens, and at {} A is 0 and the term alone counts. u sums to {} over "
              "a response ({} where it is right, {} where it is wrong).</p>",
-             number(summary["responses"]), number(summary["right"]), number(summary["wrong"]),
-             number(summary["ungraded"]), number(summary["problems"]), number(summary["tokens"]),
+             number_cell(summary["responses"]), number_cell(summary["right"]),
+             number_cell(summary["wrong"]), number_cell(summary["ungraded"]),
+             number_cell(summary["problems"]), number_cell(summary["tokens"]),
              summary["tokens_not_finite"] == Json(0)
                  ? ""
-                 : fmt::format(" and {} without a finite u", number(summary["tokens_not_finite"])),
-             number(u["mean"]), interval(u), number(u["deviation"]), percent(u["negative"]),
-             escape_html(summary["clusters"].get<std::string>()), number(term["ratio"]),
-             percent(term["flipped"]), percent(term["alone"]), number(sums["mean"]),
-             number(sums["right"]), number(sums["wrong"])) +
+                 : fmt::format(" and {} without a finite u",
+                               number_cell(summary["tokens_not_finite"])),
+             number_cell(u["mean"]), interval(u), number_cell(u["deviation"]),
+             percent(u["negative"]), escape_html(summary["clusters"].get<std::string>()),
+             number_cell(term["ratio"]), percent(term["flipped"]), percent(term["alone"]),
+             number_cell(sums["mean"]), number_cell(sums["right"]), number_cell(sums["wrong"])) +
          "<h2>Distribution of u</h2><div class=\"charts\">" +
          figure(histogram_chart(summary["histogram"]),
                 "Blue: the teacher would rather not have written the token; red: the solution "
@@ -142,9 +145,9 @@ std::string overview(const Json& summary) {
 std::string kinds_table(const Json& kinds) {
   std::string rows;
   for (const Json& row : kinds)
-    rows += cells({escape_html(row["kind"].get<std::string>()), number(row["count"]),
-                   percent(row["share"]), number(row["mean"]), interval(row),
-                   percent(row["negative"]), number(row["sum"])});
+    rows += cells({escape_html(row["kind"].get<std::string>()), number_cell(row["count"]),
+                   percent(row["share"]), number_cell(row["mean"]), interval(row),
+                   percent(row["negative"]), number_cell(row["sum"])});
   return "<h2>Kinds of tokens</h2>" +
          table(
              "<tr><th>kind</th><th>tokens</th><th>share</th><th>mean u</th><th>95 %</th><th>u "
@@ -157,8 +160,8 @@ std::string top_table(const Json& tokens, const std::string& caption) {
   for (const Json& row : tokens)
     rows +=
         cells({"<code>" + escape_html(escape_controls(row["token"].get<std::string>())) + "</code>",
-               escape_html(row["kind"].get<std::string>()), number(row["count"]),
-               number(row["mean"]), interval(row)});
+               escape_html(row["kind"].get<std::string>()), number_cell(row["count"]),
+               number_cell(row["mean"]), interval(row)});
   return "<div><h2>" + caption + "</h2>" +
          table("<tr><th>token</th><th>kind</th><th>count</th><th>mean u</th><th>95 %</th></tr>",
                rows) +
@@ -177,16 +180,16 @@ std::string response_section(const Json& response, std::size_t index) {
       "numbers.</div></div><div><div class=\"note\">The teacher was given</div><div "
       "class=\"given\"></div></div></div></section>",
       index, escape_html(response["id"].get<std::string>()),
-      response.contains("step") ? fmt::format(", step {}", number(response["step"])) : "",
-      number(response["sample"]),
-      reward.is_number() ? "reward " + number(reward) : std::string("not graded"),
+      response.contains("step") ? fmt::format(", step {}", number_cell(response["step"])) : "",
+      number_cell(response["sample"]),
+      reward.is_number() ? "reward " + number_cell(reward) : std::string("not graded"),
       response["truncated"] == Json(true) ? ", truncated" : "",
       response["reason"] == Json("") || response["truncated"] == Json(true)
           ? ""
           : " (" + escape_html(response["reason"].get<std::string>()) + ")",
       all, shown < all ? fmt::format(" (the first {} are shown)", shown) : "",
-      escape_html(response["source"].get<std::string>()), number(response["group_advantage"]),
-      number(response["lambda"]), number(response["sum_u"]));
+      escape_html(response["source"].get<std::string>()), number_cell(response["group_advantage"]),
+      number_cell(response["lambda"]), number_cell(response["sum_u"]));
 }
 
 }  // namespace
@@ -214,7 +217,7 @@ std::string report_page(const Json& whole) {
   const Json report = bounded_report(whole);
   const Json& summary = report["summary"];
   Document document{.title = "u = t - s: " + report["model"].get<std::string>()};
-  document.style = std::string(chart_style()) + std::string(kStyle);
+  document.style = std::string(chart_style()) + std::string(kPageStyle);
   document.body = fmt::format(
       "<h1>What the solution tells: u = t - s</h1><p class=\"note\">{}, method {}: A_t = {}. u "
       "<span class=\"scale\"></span> from -3 to 3</p>",

@@ -9,14 +9,14 @@
 namespace antisd {
 namespace {
 
-std::string number(const Json& value, int width = 9) {
+std::string number_text(const Json& value, int width = 9) {
   if (!value.is_number()) return fmt::format("{:>{}}", "-", width);
   if (value.is_number_integer()) return fmt::format("{:>{}}", value.get<std::int64_t>(), width);
   const double shown = std::round(value.get<double>() * 1e4) / 1e4 + 0.0;  // no -0.0000
   return fmt::format("{:>{}.4f}", shown, width);
 }
 
-std::string percent(const Json& value) {
+std::string percent_text(const Json& value) {
   return value.is_number() ? fmt::format("{:>6.2f} %", 100 * value.get<double>()) : "     -";
 }
 
@@ -26,7 +26,7 @@ const Json& at(const Json& column, std::size_t i) {
 }
 
 std::string bare(const Json& value) {
-  const std::string text = number(value, 0);
+  const std::string text = number_text(value, 0);
   return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
@@ -78,11 +78,11 @@ std::string token_table(const Json& response, const Json& kinds) {
       fmt::format("{:>6} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}  {:<13} {}\n",
                   "token", "id", "s", "t", "u", "phi", "term", "A_t", "H_S", "H_T", "kind", "text");
   for (std::size_t i = 0; i < response["tokens"].size(); ++i) {
-    out += fmt::format("{:>6} {}", i, number(response["ids"][i], 7));
+    out += fmt::format("{:>6} {}", i, number_text(response["ids"][i], 7));
     for (const char* name : {"s", "t", "u", "phi", "term", "advantage"})
-      out += " " + number(at(response[name], i));
+      out += " " + number_text(at(response[name], i));
     for (const char* name : {"h_s", "h_t"})
-      out += " " + number(at(response[name], i), 8);
+      out += " " + number_text(at(response[name], i), 8);
     out += fmt::format("  {:<13} {}\n",
                        kinds[response["kind"][i].get<std::size_t>()].get<std::string>(),
                        escape_controls(response["tokens"][i].get<std::string>()));
@@ -91,11 +91,11 @@ std::string token_table(const Json& response, const Json& kinds) {
 }
 
 std::string mean_columns(const Json& row) {
-  return fmt::format("{} {} {} {}", number(row["count"], 8), number(row["mean"]),
-                     number(row["low"]), number(row["high"]));
+  return fmt::format("{} {} {} {}", number_text(row["count"], 8), number_text(row["mean"]),
+                     number_text(row["low"]), number_text(row["high"]));
 }
 
-std::string top_table(const Json& rows, const std::string& title) {
+std::string top_table_text(const Json& rows, const std::string& title) {
   std::string out = fmt::format("\n{}\n{:>8} {:>9} {:>9} {:>9}  {:<13} {}\n", title, "count",
                                 "mean u", "low", "high", "kind", "token");
   for (const Json& row : rows) {
@@ -128,28 +128,28 @@ std::string summary_text(const Json& summary) {
       bare(summary["problems"]), bare(summary["tokens"]), summary["clusters"].get<std::string>());
   out += fmt::format("u: mean {} [{}, {}], deviation {}, {} below 0, {} to {}\n", bare(u["mean"]),
                      bare(u["low"]), bare(u["high"]), bare(u["deviation"]),
-                     percent(u["negative"]).substr(1), bare(u["min"]), bare(u["max"]));
+                     percent_text(u["negative"]).substr(1), bare(u["min"]), bare(u["max"]));
   out += "quantiles:";
   for (const Json& row : u["quantiles"])
     out += fmt::format("  {:g}: {}", row["q"].get<double>(), bare(row["u"]));
   out += "\ntails:";
   for (const Json& row : u["tails"])
     out += fmt::format("  |u| >= {:g}: {} below, {} above", row["limit"].get<double>(),
-                       percent(row["below"]), percent(row["above"]));
+                       percent_text(row["below"]), percent_text(row["above"]));
   out += fmt::format(
       "\nterm: sum of |term| over sum of |A| {}; the sign of A flips at {} of tokens; A is 0 at "
       "{}\n",
-      bare(term["ratio"]), percent(term["flipped"]), percent(term["alone"]));
+      bare(term["ratio"]), percent_text(term["flipped"]), percent_text(term["alone"]));
   out += fmt::format("sum of u over a response: mean {}, right {}, wrong {}\n",
                      bare(summary["sum_u"]["mean"]), bare(summary["sum_u"]["right"]),
                      bare(summary["sum_u"]["wrong"]));
   out += fmt::format("\nby kind\n{:>8} {:>9} {:>9} {:>9} {:>9} {:>9}  {}\n", "count", "mean u",
                      "low", "high", "tokens", "u < 0", "kind");
   for (const Json& row : summary["kinds"])
-    out += fmt::format("{} {:>9} {:>9}  {}\n", mean_columns(row), percent(row["share"]),
-                       percent(row["negative"]), row["kind"].get<std::string>());
-  out += top_table(summary["highest"], "highest mean u: the solution makes them likelier");
-  out += top_table(summary["lowest"], "lowest mean u: the teacher would not have written them");
+    out += fmt::format("{} {:>9} {:>9}  {}\n", mean_columns(row), percent_text(row["share"]),
+                       percent_text(row["negative"]), row["kind"].get<std::string>());
+  out += top_table_text(summary["highest"], "highest mean u: the solution makes them likelier");
+  out += top_table_text(summary["lowest"], "lowest mean u: the teacher would not have written them");
   out += position_table(summary["position"], "by position");
   out += position_table(summary["relative_position"], "by share of the response");
   return out;

@@ -18,12 +18,12 @@ std::vector<std::string> kinds(const WordList& list, const std::vector<std::stri
   return names;
 }
 
-WordList built_in() {
+WordList built_in_words() {
   return WordList::parse(WordList::default_text(), "built in");
 }
 
 TEST(WordList, TheDefaultKnowsThePapersTokensInEveryForm) {
-  const WordList list = built_in();
+  const WordList list = built_in_words();
   EXPECT_THAT(list.kinds(), ElementsAre("deliberation", "structure", "numbers", "other"));
   for (const char* token : {" Wait", "Wait", "wait", "Let", "Maybe", " Alternatively", "WAIT,"})
     EXPECT_THAT(kinds(list, {token}), ElementsAre("deliberation")) << token;
@@ -36,7 +36,7 @@ TEST(WordList, TheDefaultKnowsThePapersTokensInEveryForm) {
 }
 
 TEST(WordList, ATokenIsOfTheKindOfItsWholeWord) {
-  const WordList list = built_in();
+  const WordList list = built_in_words();
   EXPECT_THAT(kinds(list, {" H", "mm", ",", " so", "lar"}),
               ElementsAre("deliberation", "deliberation", "structure", "other", "other"));
   // Three tokens of one word; the list need not know the parts.

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(200);
-constexpr std::int64_t kReadBytes = 1 << 20;  // of a growing file at a look
+constexpr std::int64_t kLookBytes = 1 << 20;  // of a growing file at a look
 constexpr int kColumnsForBars = 72;
 constexpr std::size_t kMessageBytes = 4096;  // of a failed run's output
 
@@ -212,7 +212,7 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
     }
     for (std::size_t i = 0; i < planned.size(); ++i) {
       const Job& job = queue.jobs()[i];
-      if (readers[i].refresh(kReadBytes).first_step >= 0)
+      if (readers[i].refresh(kLookBytes).first_step >= 0)
         figures[i] = figures_of(readers[i].table());
       const bool is_news = job.state != shown[i] || figures[i].accuracy.size() > evaluated[i];
       evaluated[i] = figures[i].accuracy.size();

@@ -11,24 +11,24 @@ namespace {
 
 using ::testing::HasSubstr;
 
-CodeGrader& grader() {
+CodeGrader& boundary_grader() {
   static CodeGrader grader({.timeout_s = 20, .workers = 1});
   return grader;
 }
 
-Json asserts(const std::string& code) {
+Json assert_tests(const std::string& code) {
   return {{"kind", "asserts"}, {"code", code}};
 }
-Json functional(const std::string& code, const std::string& entry = "f") {
+Json functional_tests(const std::string& code, const std::string& entry = "f") {
   return {{"kind", "functional"}, {"code", code}, {"entry_point", entry}};
 }
 
 void expect_only(const std::string& solution, const std::vector<std::string>& cheats,
                  const Json& tests) {
-  const CodeGrade good = grader().grade_program(solution, tests);
+  const CodeGrade good = boundary_grader().grade_program(solution, tests);
   EXPECT_EQ(good.correct, true) << good.reason << "\n" << tests.dump(1);
   for (const std::string& cheat : cheats) {
-    const CodeGrade grade = grader().grade_program(cheat, tests);
+    const CodeGrade grade = boundary_grader().grade_program(cheat, tests);
     EXPECT_EQ(grade.correct, false) << cheat << "\n" << tests.dump(1);
     EXPECT_EQ(grade.passed, 0) << cheat << "\n" << grade.tests.dump();
   }
@@ -74,25 +74,25 @@ TEST(CodeBoundary, LoopsOfTheTestsAreTheTests) {
       "def f(x): return [[]]",
       "def f(x): return [[2.0, 4.0, 6.0]]"};
   const char* solution = "def f(x): return [2.0 * x]";
-  expect_only(solution, cheats, asserts(kAssertion + loop + "assertion(f(*inp), exp, 0)\n"));
-  Json check = functional(std::string(kAssertion) +
+  expect_only(solution, cheats, assert_tests(kAssertion + loop + "assertion(f(*inp), exp, 0)\n"));
+  Json check = functional_tests(std::string(kAssertion) +
                           "def check(candidate):\n"
                           "    for i, (inp, exp) in enumerate(zip(inputs, results)):\n"
                           "        assertion(candidate(*inp), exp, 0)\n");
   expect_only(solution, cheats, check);
-  EXPECT_EQ(grader().grade_program(solution, check).total, 3) << "a helper's asserts are one check";
+  EXPECT_EQ(boundary_grader().grade_program(solution, check).total, 3) << "a helper's asserts are one check";
 }
 
 TEST(CodeBoundary, TheRowSaysWhichNamesAreTheProgram) {
   const std::vector<std::string> none = {"", "x = 1", "from math import *\ndel gcd",
                                          "def f(): pass"};
   expect_only("def gcd(a, b): return b if a % b == 0 else gcd(b, a % b)", none,
-              asserts("assert gcd(12, 8) == 4"));
-  expect_only("def sum(a, b): return a + b", none, asserts("assert sum(1, 2) == 3"));
+              assert_tests("assert gcd(12, 8) == 4"));
+  expect_only("def sum(a, b): return a + b", none, assert_tests("assert sum(1, 2) == 3"));
   // Helpers of the tests that look like the task: the row has to say which one is asked for.
   const std::string code = "for x, y in zip([1, 2], [2, 4]):\n    assert abs(sum(x, x) - y) < 1";
-  Json tests = asserts(code);
-  EXPECT_EQ(grader().grade_program("def sum(a, b): return a + b", tests).correct, std::nullopt);
+  Json tests = assert_tests(code);
+  EXPECT_EQ(boundary_grader().grade_program("def sum(a, b): return a + b", tests).correct, std::nullopt);
   tests["names"] = {{"sum", "function"}};
   expect_only("def sum(a, b): return a + b",
               {"def zip(*x): return ()", "def abs(x): return 0", "def sum(a, b): return 9"}, tests);
@@ -106,15 +106,15 @@ def f(x): return [5]
 set = sorted = abs = round = isclose = lambda *a, **k: True
 )";
   expect_only("def f(x): return [2 * x]", {lying},
-              asserts("import math\nfrom math import isclose\nassert set(f(1)) == set([2])\n"
+              assert_tests("import math\nfrom math import isclose\nassert set(f(1)) == set([2])\n"
                       "assert sorted(f(2)) == [4]\nassert abs(f(1)[0] - 2) < 1e-6\n"
                       "assert round(f(3)[0]) == 6\nassert isclose(f(1)[0], 2)"));
 }
 
 TEST(CodeBoundary, ACheckTakesNoHelperFromTheProgram) {
-  const CodeGrade grade = grader().grade_program(
+  const CodeGrade grade = boundary_grader().grade_program(
       "def encode(s): return s\ndef f(s): return s",
-      functional("def check(candidate):\n  assert candidate(encode('abc')) == 'abc'\n"));
+      functional_tests("def check(candidate):\n  assert candidate(encode('abc')) == 'abc'\n"));
   EXPECT_EQ(grade.correct, std::nullopt);
   EXPECT_THAT(grade.reason, HasSubstr("encode"));
 }
@@ -134,7 +134,7 @@ def reach(g):
     return False
 def f(g): return "reached" if reach(g) else "nothing"
 )";
-  const Json tests = asserts(R"(
+  const Json tests = assert_tests(R"(
 class Box:
     def __init__(self): self.item = 3
     def make(self): return (x for x in [1])
@@ -142,7 +142,7 @@ async def later(): pass
 for thing in [(x for x in [1, 2]), (lambda: (yield 1)), (lambda: (yield 1))(), Box(), Box().make, later, map(str, [1]), later()]:
     assert f(thing) == "nothing"
 )");
-  const CodeGrade grade = grader().grade_program(cheat, tests);
+  const CodeGrade grade = boundary_grader().grade_program(cheat, tests);
   EXPECT_EQ(grade.passed, 8) << grade.tests.dump(1);
 }
 
@@ -158,11 +158,11 @@ assert apply(lambda x: x + 1, 2) == 3 and apply(len, "abc") == 3 and apply(str.u
 assert apply(lambda x: [x], 1) == [1] and apply(apply_twice := (lambda x: lambda y: x + y), 1)(2) == 3
 assert values(Node(1, Node(2))) == [1, 2] and doubled(Node(4)) == 8
 )";
-  const CodeGrade grade = grader().grade_program(
+  const CodeGrade grade = boundary_grader().grade_program(
       "def total(xs): return sum(xs)\ndef apply(g, x): return g(x)\ndef doubled(n): return "
       "n.twice()\ndef values(n):\n  out = []\n  while n is not None:\n    out.append(n.value)\n    "
       "n = n.next\n  return out",
-      asserts(code));
+      assert_tests(code));
   EXPECT_EQ(grade.correct, true) << grade.reason;
   EXPECT_EQ(grade.total, 4);
 }
@@ -173,7 +173,7 @@ TEST(CodeBoundary, ACheckThatFailsInsideTheProgramIsNotSwallowed) {
   expect_only("def each(g): g(5)",
               {"def each(g):\n  try: g(1)\n  except BaseException: pass",
                "def each(g):\n  try: g(1)\n  except BaseException: pass\n  g(5)"},
-              asserts(code));
+              assert_tests(code));
 }
 
 TEST(CodeBoundary, ObjectsDoNotJudgeThemselves) {
@@ -188,18 +188,18 @@ TEST(CodeBoundary, ObjectsDoNotJudgeThemselves) {
         "assert not f('ab').endswith('x')", "assert len(f('ab')) == 2", "assert f([1, 2])[0] == 1",
         "assert f((1, 2)).count(1) == 1", "assert f('x') != 'y'", "assert f(7) > 5",
         "assert f(7) - 7 == 0", "assert int(f(7)) == 7", "assert isinstance(f(1), int)"})
-    expect_only("def f(x): return x", {judge, as_class}, asserts(code));
+    expect_only("def f(x): return x", {judge, as_class}, assert_tests(code));
   const char* twofold =
       "class Two:\n  n = 0\n  def __iter__(self):\n    self.n += 1\n    return iter([3, 1, 2] if "
       "self.n % 2 else [1, 2, 3])\ndef f(x): return Two()";
   expect_only(
       "def f(x): return sorted(x)", {twofold},
-      asserts("def good(out):\n  items = list(out)\n  assert set(out) == {1, 2, 3}\n  assert "
+      assert_tests("def good(out):\n  items = list(out)\n  assert set(out) == {1, 2, 3}\n  assert "
               "list(out) == [1, 2, 3]\ngood(f([3, 1, 2]))"));
 }
 
 TEST(CodeBoundary, AClassThatTheRowAsksForDecides) {
-  const Json row = asserts(
+  const Json row = assert_tests(
       "s = Box([1])\nassert s.holds(1) and not s.holds(2)\nassert s == Box([1]) and s.items == "
       "[1]\nassert len(s) == 1");
   const char* solution =
@@ -217,11 +217,11 @@ TEST(CodeBoundary, AClassThatTheRowAsksForDecides) {
   for (const char* code :
        {"assert Solution().f('x').startswith('x')", "assert Solution().f('x').isalpha()",
         "s = Solution()\nassert s.f({1}).issubset({1, 2})"})
-    expect_only("class Solution:\n  def f(self, x): return x", {liar, itself}, asserts(code));
-  Json told = asserts("assert box([1]).holds(1)");
-  EXPECT_EQ(grader().grade_program(std::string(solution) + "\nbox = Box", told).correct, false);
+    expect_only("class Solution:\n  def f(self, x): return x", {liar, itself}, assert_tests(code));
+  Json told = assert_tests("assert box([1]).holds(1)");
+  EXPECT_EQ(boundary_grader().grade_program(std::string(solution) + "\nbox = Box", told).correct, false);
   told["names"] = {{"box", "class"}};
-  EXPECT_EQ(grader().grade_program(std::string(solution) + "\nbox = Box", told).correct, true);
+  EXPECT_EQ(boundary_grader().grade_program(std::string(solution) + "\nbox = Box", told).correct, true);
 }
 
 TEST(CodeBoundary, ExceptionsOfTheProgramEndNoLoopOfTheTests) {
@@ -237,7 +237,7 @@ TEST(CodeBoundary, ExceptionsOfTheProgramEndNoLoopOfTheTests) {
         "assert not any(a != b for a, b in zip(map(f, [1]), [2]))",
         "assert set(map(f, [1, 2])) <= {2, 4}",
         "def values():\n  yield f(1)\n  yield f(2)\nassert all(v in (2, 4) for v in values())"})
-    expect_only("def f(x): return 2 * x", cheats, asserts(code));
+    expect_only("def f(x): return 2 * x", cheats, assert_tests(code));
 }
 
 TEST(CodeBoundary, NotANumberPassesNothing) {
@@ -258,12 +258,12 @@ TEST(CodeBoundary, NotANumberPassesNothing) {
         "import numpy as np\nassert not np.greater(np.abs(np.array([f(1)]) - 2), 1e-6).any()",
         "import operator\nassert not operator.gt(abs(f(1) - 2), 1e-6)",
         "import math\nassert math.isclose(f(1), 2)"})
-    expect_only("def f(x): return 2.0 * x", cheats, asserts(code));
+    expect_only("def f(x): return 2.0 * x", cheats, assert_tests(code));
   // Where the expected value is one, it is the answer.
   const char* either =
       "import math\ndef near(a, b):\n  return abs(a - b) < 1e-6 or (math.isnan(a) and "
       "math.isnan(b))\nassert near(f(1), float('nan'))\nassert math.isnan(f(2))";
-  EXPECT_EQ(grader().grade_program(cheats[0], asserts(either)).correct, true);
+  EXPECT_EQ(boundary_grader().grade_program(cheats[0], assert_tests(either)).correct, true);
 }
 
 // Functions of the tests that meet none of the program's values run without guards
@@ -295,9 +295,9 @@ TEST(CodeBoundary, EveryWayToAFunctionOfTheTestsIsGuarded) {
         "assert not Box(f(1)).get()",
         "match f(1):\n  case v:\n    assert not bad(v)"})
     expect_only("def f(x): return 2.0 * x", {"def f(x): return float('nan')"},
-                asserts("def bad(v): return v > 3\n" + code));
+                assert_tests("def bad(v): return v > 3\n" + code));
   expect_only("def f(x): return 2.0 * x", {"def f(x): return float('nan')"},
-              functional("def bad(v): return v > 3\ndef check(candidate):\n  g = candidate\n  "
+              functional_tests("def bad(v): return v > 3\ndef check(candidate):\n  g = candidate\n  "
                          "xs = [g(1)]\n  assert not bad(xs[0])"));
 }
 
@@ -330,18 +330,18 @@ TEST(CodeBoundary, ArraysOfUnequalShapeAreUnequal) {
         "assert all(a == b for a, b in zip(f(2), [4.0, 4.0]))",
         "for a, b in zip(f(2), [4.0, 4.0]):\n  assert a == b"})
     expect_only("import numpy as np\ndef f(x): return np.array([2.0 * x, 2.0 * x])", cheats,
-                asserts(std::string("import numpy as np\n") + code));
-  expect_only("def f(x): return 2 * x", cheats, asserts("assert not f(2) != 4"));
+                assert_tests(std::string("import numpy as np\n") + code));
+  expect_only("def f(x): return 2 * x", cheats, assert_tests("assert not f(2) != 4"));
 }
 
 TEST(CodeBoundary, InfinityIsNearNothing) {
   expect_only("def f(x): return 2.0 * x",
               {"def f(x): return float('inf')", "def f(x): return -1e999"},
-              asserts("def near(a, b):\n  return abs(a - b) <= max(1e-9 * max(abs(a), abs(b)), "
+              assert_tests("def near(a, b):\n  return abs(a - b) <= max(1e-9 * max(abs(a), abs(b)), "
                       "1e-6)\nassert near(f(1), 2.0)\nassert near(4.0, f(2))"));
   EXPECT_EQ(
-      grader()
-          .grade_program("def f(x): return x", asserts("assert f(float('inf')) == float('inf') "
+      boundary_grader()
+          .grade_program("def f(x): return x", assert_tests("assert f(float('inf')) == float('inf') "
                                                        "and abs(f(10 ** 400) - 1) > 0"))
           .correct,
       true);
@@ -354,11 +354,11 @@ TEST(CodeBoundary, NothingIsNoPartOfPairs) {
          {"()", "set()", "frozenset()", "{}", "{}.values()", "b''", "iter(())", "(x for x in ())",
           "map(str, ())", "__import__('collections').deque()"})
       EXPECT_EQ(
-          grader().grade_program(fmt::format("def f(x): return {}", empty), asserts(code)).correct,
+          boundary_grader().grade_program(fmt::format("def f(x): return {}", empty), assert_tests(code)).correct,
           false)
           << empty;
     EXPECT_EQ(
-        grader().grade_program("def f(n): return (2 * i for i in (1, 2))", asserts(code)).correct,
+        boundary_grader().grade_program("def f(n): return (2 * i for i in (1, 2))", assert_tests(code)).correct,
         true);
   }
 }
@@ -366,8 +366,8 @@ TEST(CodeBoundary, NothingIsNoPartOfPairs) {
 // zip(xs, xs[1:]) of one item is empty by right.
 TEST(CodeBoundary, NeighboursOfOneItem) {
   const Json tests =
-      asserts("for n in (1, 3):\n  out = f(n)\n  assert all(a < b for a, b in zip(out, out[1:]))");
-  EXPECT_EQ(grader().grade_program("def f(n): return list(range(n))", tests).correct, true);
+      assert_tests("for n in (1, 3):\n  out = f(n)\n  assert all(a < b for a, b in zip(out, out[1:]))");
+  EXPECT_EQ(boundary_grader().grade_program("def f(n): return list(range(n))", tests).correct, true);
 }
 
 TEST(CodeBoundary, ArgumentsAreCopies) {
@@ -378,24 +378,24 @@ TEST(CodeBoundary, ArgumentsAreCopies) {
                            "x = [[3, 1, 2]]\nfor y in x:\n  out = f(y)\n  assert out == sorted(y)",
                            "def judge(x):\n  out = f(x)\n  expected = sorted(x)\n  assert out == "
                            "expected\njudge([2, 1])"})
-    expect_only("def f(x):\n  x = x[:]\n  x.sort()\n  return x", {clears}, asserts(code));
+    expect_only("def f(x):\n  x = x[:]\n  x.sort()\n  return x", {clears}, assert_tests(code));
 }
 
 TEST(CodeBoundary, EveryCheckMustBeReached) {
-  Json tests = functional(
+  Json tests = functional_tests(
       "def check(candidate):\n  out = candidate(3)\n  for i in out:\n    assert i < 3\n");
-  EXPECT_EQ(grader().grade_program("def f(n): return range(n)", tests).total, 3);
-  EXPECT_EQ(grader().grade_program("def f(n): return []", tests).correct, false);
+  EXPECT_EQ(boundary_grader().grade_program("def f(n): return range(n)", tests).total, 3);
+  EXPECT_EQ(boundary_grader().grade_program("def f(n): return []", tests).correct, false);
   tests["checks"] = 3;
-  EXPECT_EQ(grader().grade_program("def f(n): return range(n)", tests).correct, true);
-  EXPECT_EQ(grader().grade_program("def f(n): return [0] * 4", tests).correct, true) << "more";
-  const CodeGrade grade = grader().grade_program("def f(n): return [0]", tests);
+  EXPECT_EQ(boundary_grader().grade_program("def f(n): return range(n)", tests).correct, true);
+  EXPECT_EQ(boundary_grader().grade_program("def f(n): return [0] * 4", tests).correct, true) << "more";
+  const CodeGrade grade = boundary_grader().grade_program("def f(n): return [0]", tests);
   EXPECT_EQ(grade.correct, false);
   EXPECT_EQ(grade.passed, 1);
   EXPECT_EQ(grade.total, 3);
   EXPECT_THAT(grade.reason, HasSubstr("not reached"));
-  EXPECT_EQ(grader().grade("no program", tests).total, 3);
-  EXPECT_EQ(grader().grade_program("def f(n): pass", asserts("f(1)")).correct, std::nullopt)
+  EXPECT_EQ(boundary_grader().grade("no program", tests).total, 3);
+  EXPECT_EQ(boundary_grader().grade_program("def f(n): pass", assert_tests("f(1)")).correct, std::nullopt)
       << "nothing could be counted with any program";
   for (const char* bad : {R"j({"kind":"asserts","code":"assert f()","checks":0})j",
                           R"j({"kind":"asserts","code":"assert f()","checks":"3"})j",
@@ -403,7 +403,7 @@ TEST(CodeBoundary, EveryCheckMustBeReached) {
                           R"j({"kind":"asserts","code":"assert f()","names":["f"]})j",
                           R"j({"kind":"asserts","code":"assert f()","names":{"f":"thing"}})j"}) {
     const Json row = parse_json(bad, "row");
-    EXPECT_THAT(testing::error_of([&] { grader().grade("x", row); }), HasSubstr("tests")) << bad;
+    EXPECT_THAT(testing::error_of([&] { boundary_grader().grade("x", row); }), HasSubstr("tests")) << bad;
   }
 }
 

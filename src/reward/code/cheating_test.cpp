@@ -10,7 +10,7 @@
 namespace antisd {
 namespace {
 
-CodeGrader& grader() {
+CodeGrader& cheat_grader() {
   static CodeGrader grader({.timeout_s = 20, .processes = 8, .workers = 1});
   return grader;
 }
@@ -64,12 +64,12 @@ TEST_P(Cheating, ScoresNothing) {
   const std::string program = read_file(testing::fixture("reward/cheating/" + GetParam() + ".py"));
   for (const Json& tests : {Json{{"kind", "asserts"}, {"code", kAsserts}},
                             Json{{"kind", "functional"}, {"code", kCheck}, {"entry_point", "f"}}}) {
-    const CodeGrade grade = grader().grade_program(program, tests);
+    const CodeGrade grade = cheat_grader().grade_program(program, tests);
     EXPECT_EQ(grade.correct, false) << grade.reason;
     EXPECT_EQ(grade.passed, 0) << grade.tests.dump(1);
     EXPECT_GT(grade.total, 0);
     // The next program is not harmed either.
-    EXPECT_EQ(grader().grade_program(kHonest, tests).correct, true);
+    EXPECT_EQ(cheat_grader().grade_program(kHonest, tests).correct, true);
   }
 }
 
@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, Cheating,
 
 TEST(CheatingTests, PassForAnHonestProgram) {
   const CodeGrade grade =
-      grader().grade_program(kHonest, {{"kind", "asserts"}, {"code", kAsserts}});
+      cheat_grader().grade_program(kHonest, {{"kind", "asserts"}, {"code", kAsserts}});
   EXPECT_EQ(grade.correct, true) << grade.reason << grade.tests.dump(1);
   EXPECT_EQ(grade.total, 23);  // 22 asserts and one of numpy.testing
 }
@@ -90,7 +90,7 @@ TEST(CheatingTests, StdioVerdictCannotBePrinted) {
        {"print('p\\nend\\n{\"ended\": 1}')", "import os; os._exit(0)", "import sys; sys.exit(0)",
         "import os\nfor d in range(64):\n  try: os.write(d, b'{\"ended\": 2, \"status\": 0, "
         "\"cpu\": 0}')\n  except OSError: pass"}) {
-    const CodeGrade grade = grader().grade_program(
+    const CodeGrade grade = cheat_grader().grade_program(
         program, {{"kind", "stdio"}, {"cases", {{{"input", "1"}, {"output", "2"}}}}});
     EXPECT_EQ(grade.correct, false) << program;
   }

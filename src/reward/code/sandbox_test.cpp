@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-CodeGrader& grader() {
+CodeGrader& sandbox_grader() {
   static CodeGrader grader(
       {.timeout_s = 20, .memory_mb = 512, .output_bytes = 1 << 20, .workers = 1});
   return grader;
@@ -53,7 +53,7 @@ class Attack : public ::testing::TestWithParam<std::string> {};
 TEST_P(Attack, IsHeld) {
   const std::string program =
       attempt_of(read_file(testing::fixture("reward/attack/" + GetParam() + ".py")));
-  for (CodeGrader* one : {&grader(), &forking_grader()}) {
+  for (CodeGrader* one : {&sandbox_grader(), &forking_grader()}) {
     const CodeGrade grade = run(*one, program);
     EXPECT_EQ(grade.correct, true) << grade.reason;
     EXPECT_EQ(run(*one, "print('held')").correct, true) << "the next program is harmed";
@@ -108,10 +108,10 @@ TEST(Sandbox, ProcessorTimeIsLimitedInEveryThread) {
 
 TEST(Sandbox, EndlessOutputIsCut) {
   const CodeGrade out =
-      run(grader(), "import sys\nfor _ in range(200): sys.stdout.write('x' * (1 << 20))");
+      run(sandbox_grader(), "import sys\nfor _ in range(200): sys.stdout.write('x' * (1 << 20))");
   EXPECT_EQ(out.reason, "output limit exceeded");
   const CodeGrade error =
-      run(grader(), "import sys\nfor _ in range(200): sys.stderr.write('x' * (1 << 20))");
+      run(sandbox_grader(), "import sys\nfor _ in range(200): sys.stderr.write('x' * (1 << 20))");
   EXPECT_EQ(error.reason, "output limit exceeded");
 }
 
@@ -127,7 +127,7 @@ TEST(Sandbox, NoNetwork) {
   const std::string program = fmt::format(
       "import socket\ndef attempt(): return socket.create_connection(('127.0.0.1', {}), 2)",
       ntohs(address.sin_port));
-  EXPECT_EQ(run(grader(), attempt_of(program)).correct, true);
+  EXPECT_EQ(run(sandbox_grader(), attempt_of(program)).correct, true);
   pollfd wait = {listener.get(), POLLIN, 0};
   EXPECT_EQ(poll(&wait, 1, 0), 0) << "a connection arrived";
 }
@@ -192,12 +192,12 @@ print("held")
 }
 
 TEST(Sandbox, FilesOfOneProgramAreGoneForTheNext) {
-  EXPECT_EQ(run(grader(),
+  EXPECT_EQ(run(sandbox_grader(),
                 "open('/tmp/mine', 'w').write('x')\nopen('here', 'w').write('y')\nprint('held')")
                 .correct,
             true);
   EXPECT_EQ(
-      run(grader(), "import os\nprint('held' if not os.listdir('/tmp') else os.listdir('/tmp'))")
+      run(sandbox_grader(), "import os\nprint('held' if not os.listdir('/tmp') else os.listdir('/tmp'))")
           .correct,
       true);
   EXPECT_FALSE(std::filesystem::exists("/tmp/mine"));
@@ -223,13 +223,13 @@ def deep(n): return 0 if n == 0 else 1 + deep(n - 1)
 thread = threading.Thread(target=lambda: print(deep(20000)))
 thread.start(); thread.join()
 )";
-  EXPECT_EQ(run(grader(), program, "20000").correct, true)
-      << run(grader(), program, "20000").reason;
+  EXPECT_EQ(run(sandbox_grader(), program, "20000").correct, true)
+      << run(sandbox_grader(), program, "20000").reason;
 }
 
 // The full sandbox, and the reduced one where it can be had.
 std::vector<CodeGrader*> confined_graders() {
-  std::vector<CodeGrader*> graders = {&grader()};
+  std::vector<CodeGrader*> graders = {&sandbox_grader()};
   if (probe_sandbox().landlock_abi > 0) graders.push_back(&reduced_grader());
   return graders;
 }
@@ -295,7 +295,7 @@ TEST(Sandbox, FilesOfTheUserKeepModeTimesAndLength) {
 // In reduced mode only root can have a name of its own for the program.
 TEST(Sandbox, HostNameIsHidden) {
   const char* program = "import os, socket\nprint(socket.gethostname(), os.uname().nodename)";
-  EXPECT_EQ(run(grader(), program, "sandbox sandbox").reason, "");
+  EXPECT_EQ(run(sandbox_grader(), program, "sandbox sandbox").reason, "");
   if (geteuid() == 0 && probe_sandbox().landlock_abi > 0 && probe_sandbox().namespaces) {
     EXPECT_EQ(run(reduced_grader(), program, "sandbox sandbox").reason, "");
   }

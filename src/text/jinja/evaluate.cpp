@@ -9,46 +9,44 @@
 
 namespace antisd::jinja {
 
-using Kind = Expression::Kind;
-
 Value Interpreter::evaluate(const Expression& node) {
   const Depth depth(*this);
   spend();
   switch (node.kind) {
-    case Kind::kConstant:
+    case Expression::Kind::kConstant:
       return node.constant;
-    case Kind::kName:
+    case Expression::Kind::kName:
       return look_up(node);
-    case Kind::kList:
-    case Kind::kTuple:
-    case Kind::kDict:
+    case Expression::Kind::kList:
+    case Expression::Kind::kTuple:
+    case Expression::Kind::kDict:
       return evaluate_container(node);
-    case Kind::kAttribute:
+    case Expression::Kind::kAttribute:
       return evaluate_attribute(node);
-    case Kind::kSlice:
+    case Expression::Kind::kSlice:
       return evaluate_slice(node);
-    case Kind::kCall:
+    case Expression::Kind::kCall:
       return evaluate_call(node);
-    case Kind::kFilter:
+    case Expression::Kind::kFilter:
       return evaluate_filter(node, nullptr);
-    case Kind::kTest:
+    case Expression::Kind::kTest:
       return evaluate_test(node);
-    case Kind::kNot:
+    case Expression::Kind::kNot:
       return Value::boolean(!truthy(evaluate(*node.operands[0])));
-    case Kind::kNegative:
+    case Expression::Kind::kNegative:
       return negative(evaluate(*node.operands[0]));
-    case Kind::kPositive:
+    case Expression::Kind::kPositive:
       return positive(evaluate(*node.operands[0]));
-    case Kind::kItem:
-    case Kind::kAnd:
-    case Kind::kOr:
-    case Kind::kArithmetic:
+    case Expression::Kind::kItem:
+    case Expression::Kind::kAnd:
+    case Expression::Kind::kOr:
+    case Expression::Kind::kArithmetic:
       return evaluate_binary(node);
-    case Kind::kConcatenate:
+    case Expression::Kind::kConcatenate:
       return evaluate_concatenation(node);
-    case Kind::kCompare:
+    case Expression::Kind::kCompare:
       return evaluate_compare(node);
-    case Kind::kConditional:
+    case Expression::Kind::kConditional:
       return evaluate_conditional(node);
   }
   return Value();
@@ -56,11 +54,11 @@ Value Interpreter::evaluate(const Expression& node) {
 
 Value Interpreter::evaluate_binary(const Expression& node) {
   Value left = evaluate(*node.operands[0]);
-  if (node.kind == Kind::kAnd) return truthy(left) ? evaluate(*node.operands[1]) : left;
-  if (node.kind == Kind::kOr) return truthy(left) ? left : evaluate(*node.operands[1]);
+  if (node.kind == Expression::Kind::kAnd) return truthy(left) ? evaluate(*node.operands[1]) : left;
+  if (node.kind == Expression::Kind::kOr) return truthy(left) ? left : evaluate(*node.operands[1]);
   const Value right = evaluate(*node.operands[1]);
   line_ = node.line;
-  if (node.kind == Kind::kItem) return get_item(*this, left, right);
+  if (node.kind == Expression::Kind::kItem) return get_item(*this, left, right);
   return arithmetic(*this, node.operators.front(), left, right);
 }
 
@@ -81,7 +79,7 @@ Value Interpreter::evaluate_slice(const Expression& node) {
 }
 
 Value Interpreter::evaluate_container(const Expression& node) {
-  if (node.kind == Kind::kDict) {
+  if (node.kind == Expression::Kind::kDict) {
     const auto dict = new_dict();
     for (std::size_t i = 0; i < node.operands.size(); i += 2) {
       Value key = evaluate(*node.operands[i]);
@@ -93,7 +91,8 @@ Value Interpreter::evaluate_container(const Expression& node) {
   items.reserve(node.operands.size());
   for (const auto& operand : node.operands)
     items.push_back(evaluate(*operand));
-  return list(std::move(items), node.kind == Kind::kTuple ? List::Kind::kTuple : List::Kind::kList);
+  return list(std::move(items),
+              node.kind == Expression::Kind::kTuple ? List::Kind::kTuple : List::Kind::kList);
 }
 
 Value Interpreter::evaluate_concatenation(const Expression& node) {
@@ -162,7 +161,7 @@ Arguments Interpreter::evaluate_arguments(const Expression& node) {
 
 Value Interpreter::evaluate_call(const Expression& node) {
   const Expression& callee = *node.operands.front();
-  if (callee.kind != Kind::kAttribute) {
+  if (callee.kind != Expression::Kind::kAttribute) {
     const Value function = evaluate(callee);
     Arguments arguments = evaluate_arguments(node);
     line_ = node.line;

@@ -11,12 +11,12 @@
 namespace antisd::jinja {
 namespace {
 
-using Kind = Expression::Kind;
+
 using Type = Token::Type;
 
 }  // namespace
 
-ExpressionPtr Parser::make(Kind kind, int line) const {
+ExpressionPtr Parser::make(Expression::Kind kind, int line) const {
   auto node = std::make_unique<Expression>();
   node->kind = kind;
   node->line = line;
@@ -41,7 +41,7 @@ ExpressionPtr Parser::finish(ExpressionPtr node) const {
   return node;
 }
 
-ExpressionPtr Parser::binary(Kind kind, int line, ExpressionPtr left, ExpressionPtr right) {
+ExpressionPtr Parser::binary(Expression::Kind kind, int line, ExpressionPtr left, ExpressionPtr right) {
   auto node = make(kind, line);
   node->operands.push_back(std::move(left));
   node->operands.push_back(std::move(right));
@@ -50,7 +50,7 @@ ExpressionPtr Parser::binary(Kind kind, int line, ExpressionPtr left, Expression
 
 ExpressionPtr Parser::parse_tuple(bool conditional, bool parenthesized) {
   const int line = current().line;
-  auto tuple = make(Kind::kTuple, line);
+  auto tuple = make(Expression::Kind::kTuple, line);
   bool is_tuple = false;
   while (true) {
     if (!tuple->operands.empty()) expect(",");
@@ -78,7 +78,7 @@ ExpressionPtr Parser::parse_conditional() {
   const std::size_t unknown_before = unknown_.size();
   ExpressionPtr value = parse_or();
   while (skip_name("if")) {
-    auto node = make(Kind::kConditional, line);
+    auto node = make(Expression::Kind::kConditional, line);
     node->operands.push_back(std::move(value));
     node->operands.push_back(parse_or());
     node->operands.push_back(skip_name("else") ? parse_conditional() : nullptr);
@@ -92,7 +92,7 @@ ExpressionPtr Parser::parse_or() {
   const int line = current().line;
   ExpressionPtr left = parse_and();
   while (skip_name("or"))
-    left = binary(Kind::kOr, line, std::move(left), parse_and());
+    left = binary(Expression::Kind::kOr, line, std::move(left), parse_and());
   return left;
 }
 
@@ -100,20 +100,20 @@ ExpressionPtr Parser::parse_and() {
   const int line = current().line;
   ExpressionPtr left = parse_not();
   while (skip_name("and"))
-    left = binary(Kind::kAnd, line, std::move(left), parse_not());
+    left = binary(Expression::Kind::kAnd, line, std::move(left), parse_not());
   return left;
 }
 
 ExpressionPtr Parser::parse_not() {
   if (!current().is_name("not")) return parse_compare();
   const Nesting nesting(*this);
-  auto node = make(Kind::kNot, next().line);
+  auto node = make(Expression::Kind::kNot, next().line);
   node->operands.push_back(parse_not());
   return finish(std::move(node));
 }
 
 ExpressionPtr Parser::parse_compare() {
-  auto node = make(Kind::kCompare, current().line);
+  auto node = make(Expression::Kind::kCompare, current().line);
   node->operands.push_back(parse_sum());
   const auto comparison = [&]() -> bool {
     static constexpr std::pair<std::string_view, Operator> kSigns[] = {
@@ -142,14 +142,14 @@ ExpressionPtr Parser::parse_sum() {
   ExpressionPtr left = parse_concatenation();
   while (current().is("+") || current().is("-")) {
     const Operator op = next().text == "+" ? Operator::kAdd : Operator::kSubtract;
-    left = binary(Kind::kArithmetic, line, std::move(left), parse_concatenation());
+    left = binary(Expression::Kind::kArithmetic, line, std::move(left), parse_concatenation());
     left->operators.push_back(op);
   }
   return left;
 }
 
 ExpressionPtr Parser::parse_concatenation() {
-  auto node = make(Kind::kConcatenate, current().line);
+  auto node = make(Expression::Kind::kConcatenate, current().line);
   node->operands.push_back(parse_product());
   while (skip("~"))
     node->operands.push_back(parse_product());
@@ -168,7 +168,7 @@ ExpressionPtr Parser::parse_product() {
     return std::nullopt;
   };
   while (const auto found = op()) {
-    left = binary(Kind::kArithmetic, line, std::move(left), parse_power());
+    left = binary(Expression::Kind::kArithmetic, line, std::move(left), parse_power());
     left->operators.push_back(*found);
   }
   return left;
@@ -178,7 +178,7 @@ ExpressionPtr Parser::parse_power() {
   const int line = current().line;
   ExpressionPtr left = parse_unary();
   while (skip("**")) {
-    left = binary(Kind::kArithmetic, line, std::move(left), parse_unary());
+    left = binary(Expression::Kind::kArithmetic, line, std::move(left), parse_unary());
     left->operators.push_back(Operator::kPower);
   }
   return left;
@@ -189,7 +189,7 @@ ExpressionPtr Parser::parse_unary(bool with_filters) {
   ExpressionPtr node;
   if (current().is("-") || current().is("+")) {
     const Token sign = next();
-    node = make(sign.text == "-" ? Kind::kNegative : Kind::kPositive, sign.line);
+    node = make(sign.text == "-" ? Expression::Kind::kNegative : Expression::Kind::kPositive, sign.line);
     node->operands.push_back(parse_unary(false));
     node = finish(std::move(node));
   } else {
@@ -230,7 +230,7 @@ ExpressionPtr Parser::parse_primary() {
   if (token.type == Type::kName) return parse_name();
   if (token.type == Type::kInteger || token.type == Type::kFloat) return parse_number();
   if (token.type == Type::kString) {
-    auto node = make(Kind::kConstant, token.line);
+    auto node = make(Expression::Kind::kConstant, token.line);
     std::string text;
     while (current().type == Type::kString)
       text += next().text;
@@ -248,7 +248,7 @@ ExpressionPtr Parser::parse_primary() {
 
 ExpressionPtr Parser::parse_name() {
   const Token token = next();
-  auto node = make(Kind::kConstant, token.line);
+  auto node = make(Expression::Kind::kConstant, token.line);
   const std::string& name = token.text;
   if (name == "true" || name == "True" || name == "false" || name == "False") {
     node->constant = Value::boolean(name == "true" || name == "True");
@@ -260,7 +260,7 @@ ExpressionPtr Parser::parse_name() {
     macro->uses_varargs |= name == "varargs";
     macro->uses_kwargs |= name == "kwargs";
   }
-  node->kind = Kind::kName;
+  node->kind = Expression::Kind::kName;
   node->name = name;
   node->symbol = symbol(name);
   return node;
@@ -268,7 +268,7 @@ ExpressionPtr Parser::parse_name() {
 
 ExpressionPtr Parser::parse_number() {
   const Token token = next();
-  auto node = make(Kind::kConstant, token.line);
+  auto node = make(Expression::Kind::kConstant, token.line);
   if (token.type == Type::kFloat) {
     node->constant = Value::real(std::strtod(token.text.c_str(), nullptr));
     return node;
@@ -288,7 +288,7 @@ ExpressionPtr Parser::parse_number() {
 }
 
 ExpressionPtr Parser::parse_list() {
-  auto node = make(Kind::kList, next().line);
+  auto node = make(Expression::Kind::kList, next().line);
   while (!current().is("]")) {
     if (!node->operands.empty()) expect(",");
     if (current().is("]")) break;
@@ -299,7 +299,7 @@ ExpressionPtr Parser::parse_list() {
 }
 
 ExpressionPtr Parser::parse_dict() {
-  auto node = make(Kind::kDict, next().line);
+  auto node = make(Expression::Kind::kDict, next().line);
   while (!current().is("}")) {
     if (!node->operands.empty()) expect(",");
     if (current().is("}")) break;
@@ -315,9 +315,9 @@ ExpressionPtr Parser::parse_subscript(ExpressionPtr node) {
   const Token token = next();
   if (token.text == "[") return parse_brackets(std::move(node));
   if (current().type == Type::kInteger) {
-    return binary(Kind::kItem, token.line, std::move(node), parse_number());
+    return binary(Expression::Kind::kItem, token.line, std::move(node), parse_number());
   }
-  auto attribute = make(Kind::kAttribute, token.line);
+  auto attribute = make(Expression::Kind::kAttribute, token.line);
   attribute->name = expect_any_name();
   attribute->constant = Value::constant(attribute->name);
   attribute->operands.push_back(std::move(node));
@@ -335,7 +335,7 @@ ExpressionPtr Parser::parse_brackets(ExpressionPtr node) {
     parts.push_back(part_ends() ? nullptr : parse_expression());
   }
   if (!slice && current().is(",")) {  // x[a, b] looks up the tuple
-    auto tuple = make(Kind::kTuple, line);
+    auto tuple = make(Expression::Kind::kTuple, line);
     tuple->operands.push_back(std::move(parts.front()));
     while (skip(","))
       tuple->operands.push_back(parse_expression());
@@ -343,9 +343,9 @@ ExpressionPtr Parser::parse_brackets(ExpressionPtr node) {
   }
   if (parts.front() == nullptr && !slice) fail("expected subscript expression");
   expect("]");
-  if (!slice) return binary(Kind::kItem, line, std::move(node), std::move(parts.front()));
+  if (!slice) return binary(Expression::Kind::kItem, line, std::move(node), std::move(parts.front()));
   parts.resize(3);
-  auto result = make(Kind::kSlice, line);
+  auto result = make(Expression::Kind::kSlice, line);
   result->operands.push_back(std::move(node));
   for (auto& part : parts)
     result->operands.push_back(std::move(part));
@@ -385,7 +385,7 @@ void Parser::parse_arguments(Expression& call) {
 }
 
 ExpressionPtr Parser::parse_call(ExpressionPtr node) {
-  auto call = make(Kind::kCall, current().line);
+  auto call = make(Expression::Kind::kCall, current().line);
   call->operands.push_back(std::move(node));
   parse_arguments(*call);
   return finish(std::move(call));
@@ -402,7 +402,7 @@ std::string Parser::parse_dotted_name() {
 
 // A filter's name and arguments; the bar before it is gone.
 ExpressionPtr Parser::parse_filter(ExpressionPtr node) {
-  auto filter = make(Kind::kFilter, current().line);
+  auto filter = make(Expression::Kind::kFilter, current().line);
   filter->name = parse_dotted_name();
   filter->filter = find_filter(filter->name);
   if (filter->filter == nullptr && conditionals_ == 0) {
@@ -423,7 +423,7 @@ ExpressionPtr Parser::parse_filters(ExpressionPtr node) {
 ExpressionPtr Parser::parse_test(ExpressionPtr node) {
   const int line = next().line;
   const bool negated = skip_name("not");
-  auto test = make(Kind::kTest, line);
+  auto test = make(Expression::Kind::kTest, line);
   test->name = parse_dotted_name();
   test->test = find_test(test->name);
   if (test->test == nullptr && conditionals_ == 0) {
@@ -444,7 +444,7 @@ ExpressionPtr Parser::parse_test(ExpressionPtr node) {
   }
   ExpressionPtr result = finish(std::move(test));
   if (!negated) return result;
-  auto inverse = make(Kind::kNot, line);
+  auto inverse = make(Expression::Kind::kNot, line);
   inverse->operands.push_back(std::move(result));
   return finish(std::move(inverse));
 }

@@ -13,7 +13,7 @@
 namespace antisd::jinja {
 namespace {
 
-using Kind = Statement::Kind;
+
 
 class Macro : public Object {
  public:
@@ -108,40 +108,40 @@ Interpreter::Flow Interpreter::execute(const Statement& statement) {
   spend();
   line_ = statement.line;
   switch (statement.kind) {
-    case Kind::kText:
+    case Statement::Kind::kText:
       append(statement.text);
       return Flow::kNext;
-    case Kind::kPrint:
+    case Statement::Kind::kPrint:
       print(evaluate(*statement.expression));
       return Flow::kNext;
-    case Kind::kFor:
+    case Statement::Kind::kFor:
       return execute_for(statement);
-    case Kind::kIf:
+    case Statement::Kind::kIf:
       return execute_if(statement);
-    case Kind::kSet:
+    case Statement::Kind::kSet:
       assign(statement.targets.front(), evaluate(*statement.expression));
       return Flow::kNext;
-    case Kind::kSetBlock:
+    case Statement::Kind::kSetBlock:
       execute_set_block(statement);
       return Flow::kNext;
-    case Kind::kWith:
+    case Statement::Kind::kWith:
       return execute_with(statement);
-    case Kind::kMacro:
+    case Statement::Kind::kMacro:
       set(statement.symbol, make_macro(statement.macro));
       return Flow::kNext;
-    case Kind::kCall:
+    case Statement::Kind::kCall:
       execute_call(statement);
       return Flow::kNext;
-    case Kind::kFilterBlock: {
+    case Statement::Kind::kFilterBlock: {
       const Value text = capture([&] { execute_scope(statement.body); });
       print(evaluate_filter(*statement.expression, &text));
       return Flow::kNext;
     }
-    case Kind::kScope:
+    case Statement::Kind::kScope:
       return execute_scope(statement.body);
-    case Kind::kBreak:
+    case Statement::Kind::kBreak:
       return Flow::kBreak;
-    case Kind::kContinue:
+    case Statement::Kind::kContinue:
       return Flow::kContinue;
   }
   return Flow::kNext;

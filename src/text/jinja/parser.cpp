@@ -11,7 +11,7 @@ namespace antisd::jinja {
 namespace {
 
 using Type = Token::Type;
-using Kind = Statement::Kind;
+
 
 }  // namespace
 
@@ -82,7 +82,7 @@ int Parser::symbol(const std::string& name) {
   return entry->second;
 }
 
-Statement Parser::make_statement(Kind kind) const {
+Statement Parser::make_statement(Statement::Kind kind) const {
   Statement statement;
   statement.kind = kind;
   statement.line = current().line;
@@ -95,11 +95,11 @@ Body Parser::parse_body(const Names& ends) {
   Body body;
   while (current().type != Type::kEnd) {
     if (current().type == Type::kData) {
-      Statement statement = make_statement(Kind::kText);
+      Statement statement = make_statement(Statement::Kind::kText);
       statement.text = next().text;
       body.push_back(std::move(statement));
     } else if (current().type == Type::kVariableBegin) {
-      Statement statement = make_statement(Kind::kPrint);
+      Statement statement = make_statement(Statement::Kind::kPrint);
       next();
       statement.expression = parse_tuple();
       expect(Type::kVariableEnd);
@@ -145,8 +145,8 @@ Statement Parser::parse_statement() {
     if (tag.text == "print") return parse_print();
     if (tag.text == "block") return parse_named_block();
     if (tag.text == "generation") return parse_generation();
-    if (tag.text == "break") return parse_loop_control(Kind::kBreak);
-    if (tag.text == "continue") return parse_loop_control(Kind::kContinue);
+    if (tag.text == "break") return parse_loop_control(Statement::Kind::kBreak);
+    if (tag.text == "continue") return parse_loop_control(Statement::Kind::kContinue);
     open_tags_.pop_back();
     fail_unknown_tag(tag);
   };
@@ -171,7 +171,7 @@ void Parser::fail_unknown_tag(const Token& tag) const {
 }
 
 Statement Parser::parse_for() {
-  Statement statement = make_statement(Kind::kFor);
+  Statement statement = make_statement(Statement::Kind::kFor);
   next();
   statement.targets.push_back(parse_target(false, true));
   expect_name("in");
@@ -189,7 +189,7 @@ Statement Parser::parse_for() {
 }
 
 Statement Parser::parse_if() {
-  Statement statement = make_statement(Kind::kIf);
+  Statement statement = make_statement(Statement::Kind::kIf);
   next();
   ++conditionals_;
   while (true) {
@@ -208,14 +208,14 @@ Statement Parser::parse_if() {
 }
 
 Statement Parser::parse_set() {
-  Statement statement = make_statement(Kind::kSet);
+  Statement statement = make_statement(Statement::Kind::kSet);
   next();
   statement.targets.push_back(parse_target(true, false));
   if (skip("=")) {
     statement.expression = parse_tuple();
     return statement;
   }
-  statement.kind = Kind::kSetBlock;
+  statement.kind = Statement::Kind::kSetBlock;
   statement.expression = parse_filters(nullptr);
   statement.body = parse_block({"endset"});
   end_of_block();
@@ -223,7 +223,7 @@ Statement Parser::parse_set() {
 }
 
 Statement Parser::parse_with() {
-  Statement statement = make_statement(Kind::kWith);
+  Statement statement = make_statement(Statement::Kind::kWith);
   next();
   while (current().type != Type::kBlockEnd) {
     if (!statement.targets.empty()) expect(",");
@@ -263,7 +263,7 @@ void Parser::parse_macro_body(MacroDefinition& macro, const char* end) {
 }
 
 Statement Parser::parse_macro() {
-  Statement statement = make_statement(Kind::kMacro);
+  Statement statement = make_statement(Statement::Kind::kMacro);
   next();
   auto macro = std::make_shared<MacroDefinition>();
   macro->name = expect_any_name();
@@ -275,7 +275,7 @@ Statement Parser::parse_macro() {
 }
 
 Statement Parser::parse_call_block() {
-  Statement statement = make_statement(Kind::kCall);
+  Statement statement = make_statement(Statement::Kind::kCall);
   next();
   auto macro = std::make_shared<MacroDefinition>();
   macro->name = "caller";
@@ -290,7 +290,7 @@ Statement Parser::parse_call_block() {
 }
 
 Statement Parser::parse_filter_block() {
-  Statement statement = make_statement(Kind::kFilterBlock);
+  Statement statement = make_statement(Statement::Kind::kFilterBlock);
   next();
   statement.expression = parse_filters(parse_filter(nullptr));
   statement.body = parse_block({"endfilter"});
@@ -299,11 +299,11 @@ Statement Parser::parse_filter_block() {
 }
 
 Statement Parser::parse_print() {
-  Statement statement = make_statement(Kind::kScope);
+  Statement statement = make_statement(Statement::Kind::kScope);
   next();
   while (current().type != Type::kBlockEnd) {
     if (!statement.body.empty()) expect(",");
-    Statement print = make_statement(Kind::kPrint);
+    Statement print = make_statement(Statement::Kind::kPrint);
     print.expression = parse_expression();
     statement.body.push_back(std::move(print));
   }
@@ -311,7 +311,7 @@ Statement Parser::parse_print() {
 }
 
 Statement Parser::parse_named_block() {
-  Statement statement = make_statement(Kind::kScope);
+  Statement statement = make_statement(Statement::Kind::kScope);
   next();
   const std::string name = expect_any_name();
   skip_name("scoped");
@@ -323,7 +323,7 @@ Statement Parser::parse_named_block() {
 
 // What a model writes itself, between `generation` and `endgeneration`; only a mask needs to know.
 Statement Parser::parse_generation() {
-  Statement statement = make_statement(Kind::kScope);
+  Statement statement = make_statement(Statement::Kind::kScope);
   next();
   const int loops = std::exchange(loops_, 0);
   statement.body = parse_block({"endgeneration"});
@@ -332,7 +332,7 @@ Statement Parser::parse_generation() {
   return statement;
 }
 
-Statement Parser::parse_loop_control(Kind kind) {
+Statement Parser::parse_loop_control(Statement::Kind kind) {
   Statement statement = make_statement(kind);
   const Token tag = next();
   if (loops_ == 0) fail(fmt::format("'{}' outside loop", tag.text), tag.line);

@@ -15,13 +15,13 @@ struct Overloaded : Ts... {
 template <typename... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;  // clang 14 needs it spelled out
 
-constexpr std::size_t kMaxContentBytes = 1024;
+constexpr std::size_t kMaxReplacementBytes = 1024;
 
 std::string content_of(const JsonFields& fields, std::string_view key) {
   std::string content = fields.string(key);
-  if (content.size() > kMaxContentBytes) {
+  if (content.size() > kMaxReplacementBytes) {
     fields.fail(fmt::format("\"{}\" has {} bytes", key, content.size()),
-                fmt::format("use at most {}", kMaxContentBytes));
+                fmt::format("use at most {}", kMaxReplacementBytes));
   }
   return content;
 }
