@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PRESET := $(if $(filter 1,$(CUDA)),cuda,release)
 BUILD := $(if $(filter 1,$(CUDA)),build/cuda,build)
 
-.PHONY: all setup configure program build test night browser-test demo bundle docs references browser
+.PHONY: all setup configure program build test night browser-test demo bundle docs references peers browser
 .PHONY: format check-format check-includes clean
 
 all: build
@@ -13,9 +13,13 @@ all: build
 setup:
 	@setup/run $(if $(filter 1,$(CUDA)),--cuda)
 
-# Python packages that some tests compare with, that fixtures were recorded with and that are measured against.
+# Python packages that some tests compare with; without them those tests skip.
 references:
 	@setup/run --reference
+
+# Python packages that fixtures are recorded with and that benchmarks measure against: 5 GB.
+peers:
+	@setup/run --peers
 
 # What browser-test needs.
 browser:
