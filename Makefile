@@ -66,8 +66,10 @@ format:
 check-format:
 	@clang-format --dry-run --Werror $(SOURCES)
 
+# Includes against the layers, and the documents against both.
 check-includes:
 	@python3 tools/check_includes.py
+	@python3 tools/check_docs.py
 	@python3 tools/check_names.py
 
 clean:

@@ -1,4 +1,5 @@
-// Acceptance values 4 and 15: group advantages and what the rewards of a step say.
+// A_i = (R_i - mean) / (std + 1e-6) within a group, with published values, and the summary of a
+// step's rewards.
 #include "algo/advantages.h"
 
 #include <cmath>

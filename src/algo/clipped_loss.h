@@ -1,5 +1,5 @@
-// The loss of one token and its derivative by the new log-probability: the only thing the model's
-// backward pass has to be told.
+// The loss of one token and its derivative with respect to the new log-probability. The model's
+// backward pass starts from that derivative and needs nothing else.
 #pragma once
 
 #include "config/run_config.h"

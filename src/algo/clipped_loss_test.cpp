@@ -1,4 +1,5 @@
-// Acceptance value 13, and derivatives against finite differences.
+// max(-A r, -A clip(r)) with its bound for A < 0, and the KL penalty e^d - d - 1: published values,
+// and derivatives against finite differences.
 #include "algo/clipped_loss.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Acceptance value 14.
+// pass@k = 1 - C(n-c, k) / C(n, k) against enumeration, the first maximum, and the speedup: step of
+// the baseline's peak / first step that reaches it.
 #include "algo/evaluation.h"
 
 #include <cmath>

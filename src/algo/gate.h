@@ -1,8 +1,8 @@
-// The entropy-triggered gate: a Schmitt trigger on one number a step, calibrated by its warm-up.
+// The entropy-triggered gate: a Schmitt trigger on one number per step, calibrated by its warm-up.
 //
 //   EntropyGate gate(method.gate);
-//   const GateReading g = gate.observe(gate_statistic(method.gate, values));   // once a step
-//   checkpoint(gate.state());                                  // later: gate.restore(state)
+//   const GateReading g = gate.observe(gate_statistic(method.gate, values));  // once per step
+//   save(gate.state());  // later: gate.restore(state)
 //
 // Steps k < W store S_k and keep the gate shut; a step with nothing to measure does not count. Then
 // H_warm is their median, tau = close * H_warm, and the gate opens. With statistic = auto the
@@ -104,7 +104,7 @@ class EntropyGate {
 
   const GateState& state() const { return state_; }
   // InputError for a state that these rules cannot have produced. A warm-up of another signal
-  // begins anew. What was gated by the median or by the mean goes on so with statistic = auto.
+  // starts again. A state calibrated with the median or the mean keeps it with statistic = auto.
   void restore(GateState state);
 
  private:

@@ -2,7 +2,8 @@
 // and the statistic is taken over all of them, since a median of medians is not the median.
 //
 //   const std::vector<float> values = gate_values(method, teacher, student);
-//   const GateReading g = gate.observe(gate_statistic(method.gate, communicator.gather(values)));
+//   gather(values);                                                // from all processes
+//   const GateReading g = gate.observe(gate_statistic(method.gate, values));
 #pragma once
 
 #include <span>
@@ -13,10 +14,10 @@
 
 namespace antisd {
 
-// Mean of the middle two where the count is even; NaN of nothing.
+// Mean of the middle two where the count is even; NaN without values.
 double median(std::vector<double> values);
 
-// exp(-mean logp): 1 where every token is certain; NaN of no tokens.
+// exp(-mean logp): 1 where every token is certain; NaN without tokens.
 double perplexity(std::span<const float> logp);
 
 // Entropies of all tokens (the teacher's, or the student's where there is no teacher), the

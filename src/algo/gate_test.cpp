@@ -1,4 +1,5 @@
-// Acceptance value 9: the gate's steps, and what it reads.
+// The gate opens and closes at tau = close H_warm and reopen H_warm: sequences of S_k with known
+// positions, and what it reads of a batch.
 #include "algo/gate.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Acceptance values 1 to 3: the shape and the divergence it is the derivative of.
+// phi(u) = (softplus(u) - ln 2) / 2: published values, slope 1/4 at 0, and that it is the
+// derivative of the Jensen-Shannon divergence.
 #include "algo/phi.h"
 
 #include <array>

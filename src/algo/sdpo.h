@@ -13,10 +13,12 @@ struct SdpoLoss {
 };
 
 // `student_logp` and `teacher_logp` are log-probabilities, under the whole vocabulary, of the same
-// k tokens: the student's likeliest. With P and Q the two distributions on k + 1 buckets and M = (1
-// - alpha) P + alpha Q:  loss = alpha KL(Q, M) + (1 - alpha) KL(P, M), 0 < alpha < 1. The gradient
-// goes through P alone, the last bucket (1 - sum of the k) included, so that it is whole: the
-// gradient by the logits is what a log-softmax makes of it.
+// k tokens: the student's likeliest. P and Q are the two distributions on k + 1 buckets, the last
+// of which holds the rest of the vocabulary:
+//   M = (1 - alpha) P + alpha Q
+//   loss = alpha KL(Q, M) + (1 - alpha) KL(P, M)     0 < alpha < 1
+// The gradient goes through P alone, its last bucket (1 - the sum of the k) included. A log-softmax
+// turns it into the whole gradient with respect to the logits.
 SdpoLoss sdpo_loss(std::span<const double> student_logp, std::span<const double> teacher_logp,
                    double alpha);
 

@@ -1,10 +1,10 @@
 // From a step's rewards and teacher scores to each token's loss: lines 1 to 10 of Algorithm 1.
 //
-// Once a step, before the update:
-//   const GateReading gate = state.gate.observe(gate_statistic(method.gate, values));   // g
-//   const Shaping shaping = shape(method, group_advantages(batch), teacher, gate, state.warmup_u);
-// For each response of a micro-batch, when its forward pass has given s:
-//   const TokenLosses losses = token_losses(shaping, r, {.logp = s}, tokens_of_the_mean);
+//   // Once per step, before the update:
+//   const GateReading reading = gate.observe(gate_statistic(method.gate, values));  // g
+//   const Shaping shaping = shape(method, group_advantages(batch), teacher, reading, warmup_u);
+//   // For each response of a micro-batch, after its forward pass has computed s:
+//   const TokenLosses losses = token_losses(shaping, r, {.logp = s}, mean_tokens);
 //   backward(losses.gradient);
 //
 // The advantage is a constant weight: nothing here differentiates through u.
@@ -24,7 +24,7 @@
 
 namespace antisd {
 
-// All of a step's advantages that is known before the student is scored.
+// The part of a step's advantages that is known before the student is scored.
 struct Shaping {
   Method method;
   Advantages advantages;             // A_i, by rollout number

@@ -1,4 +1,6 @@
-// Acceptance values 5, 6, 10 (the gradients), 12, 13 and 16, and the rules of the released code.
+// A_{i,t} = A_i - lambda phi(u) and the other methods' compositions with published values; a closed
+// gate is GRPO bit for bit; the mean is over the tokens of the whole batch; and the rules of the
+// released code.
 #include "algo/shaping.h"
 
 #include <cmath>

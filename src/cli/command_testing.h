@@ -26,7 +26,7 @@ struct Outcome {
   std::string out, err;
 };
 
-// The JSON values of a text, one a line.
+// The JSON values of a text, one per line.
 inline std::vector<Json> parse_rows(const std::string& text) {
   std::vector<Json> rows;
   std::istringstream lines(text);

@@ -1,7 +1,9 @@
 // A check for options that are numbers: CLI11's ranges let NaN pass, since it is neither too small
 // nor too large.
 //
-//   app.add_option("--temperature", ...)->check(CLI::PositiveNumber)->check(finite_number());
+//   app.add_option("--temperature", temperature)
+//       ->check(CLI::PositiveNumber)
+//       ->check(finite_number());
 #pragma once
 
 #include <cmath>

@@ -6,7 +6,7 @@
 namespace antisd {
 
 // Makes them sleep. The run time reads OMP_WAIT_POLICY before main begins, so the program sets it
-// and starts itself anew, once, where a command works with tensors on several threads and the user
+// and restarts itself, once, where a command works with tensors on several threads and the user
 // has not said how to wait. Returns otherwise, and in the program that was started so; what that
 // starts inherits nothing of it.
 void wait_passively(int argc, char** argv);

@@ -9,8 +9,8 @@
 namespace antisd {
 
 // Scores every row of the stream: {"logp": [..], "entropy": [..]}. `read` makes a request of a row;
-// up to options.max_batch_tokens go through the model at once. RunError where a score is no finite
-// number.
+// up to options.max_batch_tokens go through the model at once. RunError where a score is not
+// finite.
 int score_rows(const RowStreamOptions& rows, const CausalLm& model, const ScoreOptions& options,
                const std::function<ScoreRequest(const Json& row)>& read);
 

@@ -26,8 +26,8 @@ struct ConfigChange {
   std::string text() const;  // "optim.lr: 1e-06 -> 2e-06"; long values are shortened
 };
 
-// In the order of the options. A path that leads to the same file as before is no change of
-// meaning.
+// In the order of the options. A path that leads to the same file as before is not a change
+// of meaning.
 std::vector<ConfigChange> config_changes(const RunConfig& before, const RunConfig& now);
 
 // InputError for the changes of meaning that nobody allowed; `where` names the configuration of

@@ -1,4 +1,5 @@
-// Acceptance values 10 and 11: which solution a teacher is shown, and what its prompt looks like.
+// Which solution a teacher is shown (a correct peer, the data set's, its answer, none), and what
+// its prompt looks like.
 #include "context/context_builder.h"
 
 #include <gmock/gmock.h>

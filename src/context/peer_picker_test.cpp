@@ -1,4 +1,4 @@
-// Acceptance value 10: who is shown to whom.
+// Which correct rollout a teacher is shown: never its own, drawn by (seed, step, prompt, rollout).
 #include "context/peer_picker.h"
 
 #include <map>

@@ -29,8 +29,8 @@ struct TaskTemplates {
 // "math", "code" or "countdown". Math and code are the paper's.
 const TaskTemplates& task_templates(std::string_view task);
 
-// The task's templates with the configuration's in their place. InputError for a key that is no
-// task's, or a text that lacks a place it needs.
+// The task's templates with the configuration's in their place. InputError for a key that
+// belongs to no task, or a text that lacks a place it needs.
 TaskTemplates teacher_templates(const std::string& task, const StringMap& replacements);
 
 // The task of a run: the reward's, or for a reward of the user's own that of the student's

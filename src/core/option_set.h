@@ -8,6 +8,7 @@
 //       options.add("rollout.group_size", group_size, "responses per prompt").between(2, 4096);
 //     }
 //   };
+//   RolloutOptions rollout;
 //   OptionSet options;
 //   rollout.describe(options);
 //   options.load_toml("run.toml");

@@ -2,10 +2,10 @@
 // meet many times a millisecond; where one of them waits for a core, all of them do.
 //
 //   ThreadGovernor governor(unclaimed_threads(available_threads()), available_threads());
-//   for (...) {
+//   while (!done()) {
 //     set_threads(governor.threads());
 //     step();
-//     governor.observe();   // halves them where they had to wait for cores, tries more where not
+//     governor.observe();  // halves them where they had to wait for cores, else tries more
 //   }
 //
 // Only for work whose result does not depend on the number of threads.

@@ -1,8 +1,8 @@
 // What a code row asks a program to define, from the row alone. Tests take these names from the
 // program and every other name from themselves (docs/sandbox.md).
 //
-//   asked_names("def sum(a, b):\n  return a + b\n", "assert sum(1, 2) == 3")  // {"sum":
-//   "function"}
+//   asked_names("def sum(a, b):\n  return a + b\n", "assert sum(1, 2) == 3");
+//   // {"sum": "function"}
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ class ChatEncoder {
   ChatEncoder(Tokenizer tokenizer, ChatTemplate chat, const ScalarMap& chat_options);
 
   // Each turn is encoded by itself, as sampling after the prompt gives it. InputError for messages
-  // that are no chat, a chat without an assistant's turn, or a template that writes a turn
+  // that are not a chat, a chat without an assistant's turn, or a template that writes a turn
   // differently once others follow.
   TrainingDocument encode(const Json& messages) const;
 

@@ -15,8 +15,8 @@
 // things are worth knowing:
 // - EvalPlus's own files hold inputs without outputs. The test that is made from one runs the
 //   canonical solution beside the candidate and compares as EvalPlus does.
-// - Two slips of EvalPlus's files in the older forms are mended, since no program (HumanEval/32) or
-//   any program (Mbpp/737, 787, 794) passes otherwise.
+// - Two errors of EvalPlus's files in the older forms are corrected, since no program
+//   (HumanEval/32) or any program (Mbpp/737, 787, 794) passes otherwise.
 // - MBPP's challenge_test_list is left out, as in everyone's MBPP figures.
 #pragma once
 

@@ -1,6 +1,7 @@
-// What `pretrain` learns from: documents of a built-in task, plain text, or chats, a batch a step.
+// What `pretrain` learns from: documents of a built-in task, plain text, or chats, one batch per
+// step.
 //
-//   const auto documents = make_documents(config.pretrain, seed, text);
+//   const auto documents = make_documents({.sources = {"countdown:3"}, .seed = 7}, text, report);
 //   for (const TrainingDocument& document : documents->batch(/*step=*/12)) ...
 //
 // The batch of a step is a function of (sources, seed, step) alone, so a run goes on anywhere.

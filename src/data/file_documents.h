@@ -1,5 +1,5 @@
-// Documents in files: .txt (a document a file), .jsonl with {"text"} or {"messages"} (a document a
-// row), .json and Parquet likewise.
+// Documents in files: .txt (one document per file), .jsonl with {"text"} or {"messages"} (one
+// document per row), .json and Parquet likewise.
 #pragma once
 
 #include "data/documents.h"

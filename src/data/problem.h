@@ -53,7 +53,7 @@ std::string list_columns(const Json& row);
 
 class ProblemParser {
  public:
-  // InputError for a map with a column that is none of ours. `require_answer`: a row must have an
+  // InputError for a map with an unknown column. `require_answer`: a row must have an
   // answer column or tests; it may still be empty.
   explicit ProblemParser(ColumnMap map = {}, bool require_answer = true);
 

@@ -25,7 +25,7 @@ class RowReader {
   // with '[' is read as JSONL, which is what many of that name are.
   explicit RowReader(const std::filesystem::path& path);
 
-  // False at the end; InputError with where() for a row that is no object.
+  // False at the end; InputError with where() for a row that is not an object.
   bool next(Json& row);
   std::string where() const;                 // "FILE:LINE" or "FILE:row N" of the last row
   std::int64_t row() const { return row_; }  // of the last row, from 1, blank lines not counted

@@ -16,9 +16,9 @@
 
 namespace antisd {
 
-// RunError with path and remedy for whatever the system refuses. A target that is no regular file
-// (a pipe, /dev/stdout) is written directly, since it cannot be replaced; a symbolic link stays one
-// and its target is replaced.
+// RunError with path and remedy for whatever the system refuses. A target that is not a regular
+// file (a pipe, /dev/stdout) is written directly, since it cannot be replaced; a symbolic link
+// stays one and its target is replaced.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);

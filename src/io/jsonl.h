@@ -1,4 +1,4 @@
-// Rows of JSON, one object a line: the format of every stream this program reads and writes.
+// Rows of JSON, one object per line: the format of every stream this program reads and writes.
 //
 //   JsonlReader reader("rows.jsonl");
 //   for (Json row; reader.next(row);) {
@@ -49,8 +49,8 @@ class JsonlReader {
   std::vector<char> chunk_;  // what one read of the stream fills
 };
 
-// One line a row. What cannot be written (disk full, permission) is a RunError of write(), flush()
-// or close(); a file that must be whole or absent is written through AtomicFile instead.
+// One line per row. What cannot be written (disk full, permission) is a RunError of write(),
+// flush() or close(); a file that must be whole or absent is written through AtomicFile instead.
 class JsonlWriter {
  public:
   enum class Mode { kReplace, kAppend };

@@ -10,7 +10,7 @@ namespace antisd {
 
 class MappedFile {
  public:
-  // InputError where it cannot be read or is no regular file.
+  // InputError where it cannot be read or is not a regular file.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

@@ -22,7 +22,7 @@ namespace antisd {
 // Reads a batch of rows at a time; the memory it takes does not grow with the file.
 class ParquetReader {
  public:
-  // InputError for a file that is missing, cut short or no Parquet, and where the library is not
+  // InputError for a file that is missing, cut short or not Parquet, and where the library is not
   // there.
   explicit ParquetReader(const std::filesystem::path& path);
   ~ParquetReader();

@@ -9,9 +9,9 @@
 
 namespace antisd {
 
-// Which rows belong together. Sequence i has the queries query_offsets[i] .. query_offsets[i + 1] -
-// 1 and the keys key_offsets[i] .. key_offsets[i + 1] - 1; the last query sees the last key, the
-// one before it the last but one. With as many keys as queries that is plain causal attention; with
+// Which rows belong together. Sequence i has the queries [query_offsets[i], query_offsets[i + 1])
+// and the keys [key_offsets[i], key_offsets[i + 1]); the last query sees the last key, the one
+// before it the last but one. With as many keys as queries that is plain causal attention; with
 // more, the first keys are a prefix computed elsewhere, e.g. a prompt that several responses share.
 struct AttentionLayout {
   std::vector<std::int32_t> query_offsets, key_offsets;  // on the host
@@ -21,9 +21,9 @@ struct AttentionLayout {
   at::Tensor key_rows;
 };
 
-// What a backward pass needs of a forward one besides its operands. A layer that is computed anew
-// for its gradients keeps this from the first time, so that attention, whose cost grows with the
-// square of the length, runs once.
+// What a backward pass needs of a forward one besides its operands. A layer that is recomputed for
+// its gradients keeps this from the first time, so that attention, whose cost grows with the square
+// of the length, runs once.
 struct AttentionKept {
   at::Tensor out;               // [queries, heads, head_dim]
   at::Tensor lse;               // log-sum-exp of each query's scores

@@ -1,6 +1,6 @@
-// The CPU halves of token_scores, on raw fp32 rows. Statistics are four floats a row over the
-// vocabulary seen so far, z = logits / temperature: m = max z, sum of e^(z - m), sum of (z - m)
-// e^(z - m), z of the target.
+// The CPU halves of token_scores, on raw fp32 rows. Statistics are four floats per row over the
+// vocabulary seen so far, with z = logits / temperature:
+//   m = max z, sum of e^(z - m), sum of (z - m) e^(z - m), z of the target
 #pragma once
 
 #include <cstdint>

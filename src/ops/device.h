@@ -26,7 +26,7 @@ struct TensorLibraryInfo {
 
 TensorLibraryInfo describe_tensor_library();
 
-// Dense bf16 multiply-adds a second x 2, by the data sheet of the GPU of that name; nothing where
+// Dense bf16 multiply-adds per second x 2, by the data sheet of the GPU of that name; nothing where
 // we know none, and for a CPU.
 std::optional<double> peak_flops(std::string_view gpu_name);
 std::optional<double> peak_flops(c10::Device device);

@@ -1,4 +1,4 @@
-// Attention of a decode step: one new token a sequence over keys and values that lie in pages. A
+// Attention of a decode step: one new token per sequence over keys and values that lie in pages. A
 // page holds kPageTokens tokens of one sequence, or of several that began with the same tokens; its
 // place in the cache is arbitrary and a table says which pages make up a sequence.
 //

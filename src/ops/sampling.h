@@ -16,7 +16,7 @@ struct SamplingSettings {
   double temperature = 1;  // 0: greedy, the first of the likeliest tokens
   double top_p = 1;        // the fewest likeliest tokens whose mass reaches this; at least one
   double min_p = 0;        // tokens at least this likely relative to the likeliest
-  std::int64_t top_k = 0;  // exactly so many likeliest tokens; 0: all
+  std::int64_t top_k = 0;  // exactly this many likeliest tokens; 0: all
   bool operator==(const SamplingSettings&) const = default;
 
   bool filters() const { return top_p < 1 || min_p > 0 || top_k > 0; }

@@ -8,7 +8,7 @@
 
 namespace antisd {
 
-// One a tensor (contiguous, fp32 or bf16, on a GPU also fp16; all on one device), to the host:
+// One per tensor (contiguous, fp32 or bf16, on a GPU also fp16; all on one device), to the host:
 // waits for the device once. The same bits whatever the number of threads. Not finite where a value
 // is not.
 std::vector<double> fetch_squared_norms(std::span<const at::Tensor> tensors);

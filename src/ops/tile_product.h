@@ -2,7 +2,7 @@
 // on getting started than such a product takes.
 //
 //   tile_product(rows, keys, dim, {q, q_stride, 1}, k_transposed, keys, scores, keys,
-//   /*add=*/false);
+//                /*add=*/false);
 #pragma once
 
 #include <cstdint>

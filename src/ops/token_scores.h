@@ -1,7 +1,7 @@
 // Log-probability and entropy of given tokens straight from hidden states: the centre of this
 // project. The logits of a block of tokens and a block of the vocabulary exist only while they are
-// folded into running statistics, in fp32, and are computed anew in the backward pass; [tokens,
-// vocabulary] is never held.
+// folded into running statistics, in fp32, and are recomputed in the backward pass. The matrix
+// [tokens, vocabulary] is never held.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The acceptance values of log-probability and entropy, their independence of blocks, and their
+// Known values of log-probability and entropy, their independence of blocks, and their
 // gradients by finite differences of a plain formula in double.
 #include "ops/token_scores.h"
 

@@ -23,7 +23,7 @@ struct DashboardOptions {
   std::filesystem::path folder;
   std::string host = "127.0.0.1";
   int port = 8484;            // 0: a free one
-  std::string token = {};     // made up where the host is no loopback address
+  std::string token = {};     // generated where the host is not a loopback address
   double look_seconds = 1.0;  // between looks at the files
   RunSet::Compare compare = {};
 };

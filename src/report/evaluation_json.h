@@ -7,7 +7,7 @@
 namespace antisd {
 
 // {"benches": {NAME: {"avg", "avg_interval", "pass", "pass_interval", "n", ...}}, "average",
-// "average_interval"}. InputError where the file is no summary.
+// "average_interval"}. InputError where the file is not a summary.
 Json evaluation_json(const Json& summary);
 
 }  // namespace antisd

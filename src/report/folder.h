@@ -1,5 +1,5 @@
-// A folder whose files are read while somebody else writes them. What is missing, no regular file
-// or outside the boundary is simply not there: a reader of running programs meets all three.
+// A folder whose files are read while somebody else writes them. What is missing, not a regular
+// file or outside the boundary is treated as absent: a reader of running programs meets all three.
 //
 //   const Folder run("runs/a", {.boundary = std::filesystem::canonical("runs")});
 //   if (const auto file = run.open("metrics.jsonl")) use(file->read(0, 4096));

@@ -1,8 +1,9 @@
 // The lines of a file that grows, each once: only what is new since the last look is read.
 //
 //   LineTail tail("metrics.jsonl");
-//   tail.read(run, 8 << 20, [&] { table.clear(); }, [&](std::string_view line) { table.add(line);
-//   });
+//   tail.read(
+//       run, 8 << 20, [&] { rows.clear(); },
+//       [&](std::string_view line) { rows.emplace_back(line); });
 //
 // A last line without its end waits until it has one. A file that was replaced, cut or rewritten
 // before the place that was reached is read again from its beginning.

@@ -21,13 +21,13 @@ inline constexpr std::int64_t kMaxBuckets = 512;
 
 struct Column {
   std::string name;
-  std::vector<double> values;  // one a row; NaN where the row has no such number
+  std::vector<double> values;  // one per row; NaN where the row has no such number
 };
 
 class MetricTable {
  public:
-  // False where the line is no row of a step. A step at or before the last one takes the place of
-  // that step and everything after it, as a resumed run's does.
+  // False where the line is not a row of a step. A step at or before the last one takes the place
+  // of that step and everything after it, as a resumed run's does.
   bool add(std::string_view line);
   void clear();
 

@@ -11,12 +11,12 @@
 
 namespace antisd {
 
-// `value` is the field's JSON text. False where the text is no object; fields before the fault have
-// been taken then. Arrays and objects are only measured, not checked.
+// `value` is the field's JSON text. False where the text is not an object; fields before the fault
+// have been taken then. Arrays and objects are only measured, not checked.
 bool for_each_field(std::string_view row,
                     const std::function<void(std::string_view key, std::string_view value)>& take);
 
-// Nothing where the text is no number; null, NaN and infinities are none.
+// Nothing where the text is not a finite number.
 std::optional<double> number_of(std::string_view value);
 std::optional<std::string> string_of(std::string_view value);
 

@@ -10,7 +10,7 @@ namespace antisd {
 
 using ConfigText = std::map<std::string, std::string>;
 
-// InputError "WHERE: ..." for what is no TOML.
+// InputError "WHERE: ..." for what is not TOML.
 ConfigText flatten_toml(std::string_view text, const std::string& where);
 
 // A value without TOML's quotes, or "" where the key is absent.

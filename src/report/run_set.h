@@ -5,14 +5,16 @@
 //   runs.refresh(8 << 20);
 //   send(runs.update(0));        // everything
 //   runs.refresh(8 << 20);
-//   send(runs.update(version));  // what is new since the answer that bore this version
+//   send(runs.update(version));  // what is new since the answer of this version
 //
 // An answer is JSON:
 //   {"version": 17,
-//    "set": {"order": [ID], "series": [{"name", "runs": [ID]}], "differences": [{"key", "values":
-//    {ID: ..}}], "comparison": ..}, "runs": [{"id", "facts": {...}, "rows": {"width", "from",
-//    "last", "written", "columns": {NAME: [[first], [second],
-//              [mean]]}, "times": {NAME: [sum, count]}}}]}
+//    "set": {"order": [ID], "series": [{"name", "runs": [ID]}],
+//            "differences": [{"key", "values": {ID: ..}}], "comparison": ..},
+//    "runs": [{"id", "facts": {...},
+//              "rows": {"width", "from", "last", "written",
+//                       "columns": {NAME: [[first], [second], [mean]]},
+//                       "times": {NAME: [sum, count]}}}]}
 // with "set", "facts" and "rows" absent where nothing of them is new. Columns hold buckets
 // (metric_table.h) from number `from` on; those before are as they were.
 #pragma once
@@ -34,8 +36,8 @@ namespace antisd {
 class RunSet {
  public:
   // What `compare` says of the runs stands in the page above their evaluations: null, or a table of
-  // texts {"head": [..], "rows": [[..]]} that begin with the run's name. Asked anew when a run's
-  // facts have changed.
+  // texts {"head": [..], "rows": [[..]]} that begin with the run's name. Called again when a
+  // run's facts have changed.
   using Compare = std::function<Json(const RunSet&)>;
   explicit RunSet(Compare compare = {}) : compare_(std::move(compare)) {}
 

@@ -22,12 +22,12 @@ struct Series {
 };
 
 // Where a run writes its files ([record], [checkpoint]) makes no difference. Two runs of one seed
-// are no two seeds: the second begins a series of its own.
+// are not two seeds: the second begins a series of its own.
 std::vector<Series> group_by_seed(std::span<const NamedConfig> runs);
 
 struct ConfigDifference {
   std::string key;
-  std::vector<std::string> values;  // one a run; "" where it has no such key
+  std::vector<std::string> values;  // one per run; "" where it has no such key
 };
 
 // Keys that not all runs have alike, record.dir and the runs without a configuration left aside.

@@ -1,15 +1,16 @@
-// A reward of the user's own, in any language: a pool of processes that read one request a line and
-// write one answer a line.
+// A reward of the user's own, in any language: a pool of processes that read one request per line
+// and write one answer per line.
 //
 //   CommandReward reward({.command = "python3 my_reward.py", .workers = 4});
 //   CommandScore score = reward.score({{"problem", "2+2"}, {"response", "4"}});
 //
+// The protocol:
 //   to the process:    {"id": 7, "problem": "2+2", "response": "4"}
 //   from the process:  {"id": 7, "reward": 1.0, "reason": "right"}     reward null: it cannot tell
 //
-// A process that ends, writes JSON that is no answer, or does not answer in time is ended and
-// started anew; its request has no reward. Lines with another request's id are skipped, and so are
-// lines that are no JSON, which is said once. Nothing that a process started outlives it or this
+// A process that ends, writes JSON that is not an answer, or does not answer in time is ended and
+// restarted; its request has no reward. Lines with another request's id are skipped, and so are
+// lines that are not JSON, with one warning. Nothing that a process started outlives it or this
 // process (reward/supervised_command.h).
 #pragma once
 
@@ -61,7 +62,7 @@ class CommandReward {
   CommandScore score(const Json& request);
 
   // Asks once, of a process that is there or a new one. RunError, with how it ended and the first
-  // lines of its standard error, where it does not answer or its answer is no reward; "it cannot
+  // lines of its standard error, where it does not answer or its answer is not a reward; "it cannot
   // tell" is one.
   void probe(const Json& request);
 

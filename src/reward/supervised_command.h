@@ -2,9 +2,8 @@
 //
 //   auto [ours, theirs] = make_socket_pair(SOCK_STREAM);
 //   SupervisedCommand command("python3 reward.py", std::move(theirs));  // its standard streams
-//   ...
-//   command.wait_status(100);   // how it ended, where it has
-//   command.first_errors();     // the beginning of what it wrote to standard error
+//   command.wait_status(100);  // how it ended, where it has
+//   command.first_errors();    // the beginning of what it wrote to standard error
 //
 // A keeper process stands between: what the command starts, also in sessions and groups of its own,
 // becomes the keeper's child when its parent dies (PR_SET_CHILD_SUBREAPER). The keeper kills and
@@ -28,7 +27,7 @@ class SupervisedCommand {
   SupervisedCommand(const SupervisedCommand&) = delete;
   SupervisedCommand& operator=(const SupervisedCommand&) = delete;
 
-  // The status as wait(2) gives it; nothing where the command still runs after so long.
+  // The status as wait(2) gives it; nothing where the command still runs after that time.
   std::optional<int> wait_status(int milliseconds);
   // Up to 4,000 bytes from the beginning of its standard error, as far as they are here.
   const std::string& first_errors();

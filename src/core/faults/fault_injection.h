@@ -2,9 +2,10 @@
 //
 // Linked into a test it is steered by these functions:
 //
-//   faults::watch(folder);                                   // only calls on paths below it count
-//   run();                                                   // how many there are
-//   for (int n = 1; n <= calls; ++n) {
+//   faults::watch(folder);  // only calls on paths below it count
+//   run();
+//   const std::int64_t calls = faults::calls();
+//   for (std::int64_t n = 1; n <= calls; ++n) {
 //     faults::arm({.call = n, .error = ENOSPC});
 //     run();
 //   }

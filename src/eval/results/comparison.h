@@ -43,9 +43,9 @@ struct Comparison {
 // checkpoint.
 Comparison compare_runs(const std::vector<RunResults>& runs);
 
-// Percentages in a table; then pass@k at the peaks, a line a benchmark and run; then the notes.
+// Percentages in a table; then pass@k at the peaks, one line per benchmark and run; then notes.
 std::string comparison_text(const Comparison& comparison);
-// One line a row and benchmark, fractions:
+// One line per row and benchmark, fractions:
 // run,method,step,benchmark,problems,n,avg,low,high,truncated,mean_tokens,extraction_failed,
 // grader_failed,speedup ("average" is a benchmark of its own).
 std::string comparison_csv(const Comparison& comparison);

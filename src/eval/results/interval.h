@@ -3,7 +3,8 @@
 // have as well as about the sampling noise. docs/evaluation.md says how they were chosen and how
 // well they cover.
 //
-//   const Interval interval = accuracy_interval({{32, 32}, {3, 32}, {0, 32}, ...});
+//   const std::vector<ProblemCount> problems = {{32, 32}, {3, 32}, {0, 32}};
+//   const Interval interval = accuracy_interval(problems);
 //   const Difference gain = paired_difference(after, before);
 //
 // Everything here is deterministic: nothing is resampled.
@@ -27,7 +28,7 @@ struct ProblemCount {
   double accuracy() const { return static_cast<double>(right) / static_cast<double>(graded); }
 };
 
-// The mean over problems of a value in [0, 1], one a problem, such as pass@k: Wilson's interval
+// The mean over problems of a value in [0, 1], one per problem, such as pass@k: Wilson's interval
 // with the effective number of problems that their spread gives, and Student's quantile with as
 // many degrees as the spread had to be estimated with. Where less than kFewProblems (or all but
 // that) is the sum, the end away from 0 (or 1) is at least that of values that are 0 or 1. NaN for

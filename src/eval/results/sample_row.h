@@ -33,7 +33,7 @@ struct SampleRow {
 };
 
 Json to_json(const SampleRow& row);
-// InputError naming `where` for an object that is no such row.
+// InputError naming `where` for an object that is not such a row.
 SampleRow sample_row_from(const Json& json, const std::string& where);
 
 // Right and graded samples of each problem, `problems` in all.

@@ -5,7 +5,7 @@
 //   summarise_average(summary);
 //   write_summary(folder / "summary.json", summary);
 //
-// A figure of nothing is NaN here and null in the file.
+// A figure without values is NaN here and null in the file.
 #pragma once
 
 #include <cstdint>
@@ -64,13 +64,13 @@ BenchSummary summarise_bench(std::span<const SampleRow> rows, std::int64_t probl
 void summarise_average(EvalSummary& summary);
 
 Json to_json(const EvalSummary& summary);
-// Keys that are missing are figures of nothing. InputError for what is no summary at all.
+// Missing keys give NaN. InputError for what is not a summary at all.
 EvalSummary summary_from(const Json& json, const std::string& where);
 
 void write_summary(const std::filesystem::path& file, const EvalSummary& summary);
 EvalSummary read_summary(const std::filesystem::path& file);
 
-// One evaluation for a terminal: a line a benchmark, then the average.
+// One evaluation for a terminal: one line per benchmark, then the average.
 std::string summary_table(const EvalSummary& summary, const std::vector<std::int64_t>& k = {});
 
 // The k that a table shows: those asked for that a benchmark has, or the powers of two up to n.

@@ -37,7 +37,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void protect(const std::function<void()>& action);
 
   // Whether no request of it is being answered, and since when nothing was done for it. Bytes that
-  // trickle in are no deed: only a whole request, and what the client takes of an answer.
+  // trickle in do not count: only a whole request, and what the client takes of an answer.
   bool is_idle() const { return state_ == State::kReading || state_ == State::kDraining; }
   Clock::time_point since() const { return since_; }
   std::size_t waiting_bytes() const { return waiting_bytes_; }

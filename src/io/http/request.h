@@ -1,8 +1,8 @@
 // An HTTP/1.1 request, and the parser that makes one of the bytes of a connection as they come.
 //
 //   HttpRequestParser parser({.body_bytes = 4096});
-//   const std::size_t taken = parser.take(bytes);  // up to the end of the request; the rest is the
-//   next one's if (parser.state() == HttpRequestParser::State::kDone) use(parser.request().path);
+//   const std::size_t taken = parser.take(bytes);  // what follows belongs to the next request
+//   if (parser.state() == HttpRequestParser::State::kDone) use(parser.request().path);
 //
 // It is strict (RFC 9112): lines end in CR LF, a field is a token, a colon and visible text, a body
 // has one length. What two programs could read in two ways is refused.

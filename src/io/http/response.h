@@ -1,8 +1,8 @@
 // What a handler answers: a whole body, or a stream that goes on after the handler has returned.
 //
-//   return HttpResponse{.type = "application/json", .body = text};
-//   return HttpResponse{.type = "text/event-stream",
-//                       .stream = [&](HttpStream stream) { engine.submit(prompt, stream); }};
+//   const HttpResponse whole{.type = "application/json", .body = text};
+//   const HttpResponse live{.type = "text/event-stream",
+//                           .stream = [&](HttpStream stream) { submit(prompt, stream); }};
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,9 @@
 // one holds up nobody else's bytes.
 //
 //   HttpServer server({.port = 8484});
-//   server.route("GET", "/api/update", [&](const HttpRequest& request) { return HttpResponse{.body
-//   = news()}; }); server.serve();  // until stop(), from any thread or a signal handler
+//   server.route("GET", "/api/update",
+//                [&](const HttpRequest& request) { return HttpResponse{.body = request.query}; });
+//   server.serve();  // until stop(), from any thread or a signal handler
 //
 // What a client can hold is bounded: the time for a header and a body, however they drip; the bytes
 // of each; the time without a byte taken of an answer; the bytes of all answers that wait to be

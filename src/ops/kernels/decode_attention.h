@@ -8,7 +8,7 @@
 
 namespace antisd {
 
-// One new query a sequence over keys and values in pages. A key of token i, head h lies at
+// One new query per sequence over keys and values in pages. A key of token i, head h lies at
 // (page_of(i) * page_tokens + i % page_tokens) * kv_heads * head_dim + h * head_dim.
 struct DecodeAttentionShape {
   int sequences, heads, kv_heads, head_dim;

@@ -12,7 +12,7 @@ namespace antisd {
 void launch_swiglu(ElementType type, const void* gate_up, std::int64_t rows, std::int64_t width,
                    void* y, cudaStream_t stream);
 
-// dgate_up [rows, 2 * width] from dy [rows, width]; silu is computed anew. dgate_up may be
+// dgate_up [rows, 2 * width] from dy [rows, width]; silu is recomputed. dgate_up may be
 // gate_up.
 void launch_swiglu_backward(ElementType type, const void* dy, const void* gate_up,
                             std::int64_t rows, std::int64_t width, void* dgate_up,

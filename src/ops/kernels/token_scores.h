@@ -26,14 +26,14 @@ void launch_fold_logits(const float* logits, std::int64_t stride, std::int64_t r
                         const std::int32_t* targets, float inverse_temperature, bool first,
                         RowStatistics* statistics, cudaStream_t stream);
 
-// logp = target - lse; entropy is at least 0; lse is kept for the backward
-// pass.
+// logp = target - lse; entropy is at least 0; lse is kept for the backward pass.
 void launch_finish_scores(const RowStatistics* statistics, std::int64_t rows, float* logp,
                           float* entropy, float* lse, cudaStream_t stream);
 
-// Logits of a block -> their gradient: dz = (dlogp (1_target - p) - dentropy p (log p + H)) /
-// temperature, written as `type` [rows, columns], contiguous; padded columns get 0. dentropy may be
-// null, and entropy with it. dlogits may be logits where `type` is fp32 and stride is columns.
+// Logits of a block -> their gradient:
+//   dz = (dlogp (1_target - p) - dentropy p (log p + H)) / temperature
+// written as `type` [rows, columns], contiguous; padded columns get 0. dentropy may be null, and
+// entropy with it. dlogits may be logits where `type` is fp32 and stride is columns.
 void launch_logit_gradient(ElementType type, const float* logits, std::int64_t stride,
                            std::int64_t rows, std::int64_t columns, std::int64_t first_column,
                            std::int64_t vocabulary, const std::int32_t* targets, const float* lse,

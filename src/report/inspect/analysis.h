@@ -2,10 +2,10 @@
 // one's own model.
 //
 //   Analysis analysis(WordList::parse(WordList::default_text(), "built in"), tokenizer);
-//   for (const Inspection& inspection : ...) analysis.add(inspection);
+//   for (const Inspection& inspection : inspections) analysis.add(inspection);
 //   const Json summary = analysis.summary({.top = 20});
 //
-// Memory grows by 4 bytes a token, and with the tokens that each problem uses. Responses come in
+// Memory grows by 4 bytes per token, and with the tokens that each problem uses. Responses come in
 // any order; those with the same id are one problem.
 #pragma once
 

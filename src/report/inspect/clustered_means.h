@@ -1,5 +1,5 @@
 // Means of many small groups of values with 95 % intervals that respect clusters: tokens of one
-// problem are no independent draws.
+// problem are not independent draws.
 //
 //   ClusteredMeans by_token;
 //   by_token.add(id, cluster, u);

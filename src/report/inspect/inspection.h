@@ -1,9 +1,9 @@
 // One response under the microscope: what student and teacher say of each of its tokens, and what
 // that does to the token's advantage.
 //
-//   Inspection inspection = {...};           // ids, scores, prompts
-//   describe(inspection, tokenizer);   // texts
-//   weigh(inspection, method);         // u, phi, term, advantage
+//   Inspection inspection{.id = "aime24-1", .ids = ids, .student = s, .teacher = t};
+//   describe(inspection, tokenizer);  // texts
+//   weigh(inspection, method);        // u, phi, term, advantage
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Inspection {
   std::vector<bool> special;           // which of them are special tokens
   std::string prompt, teacher_prompt;  // special tokens visible
 
-  // By weigh(), one a token; NaN where it is not known.
+  // By weigh(), one per token; NaN where it is not known.
   std::vector<double> u;          // t - s
   std::vector<double> phi;        // what the method makes of u
   std::vector<double> term;       // what is added to A: -lambda phi for AntiSD, +lambda u for SD
@@ -74,7 +74,7 @@ bool is_rollout_row(const Json& row);
 // The scores of the row, described and weighed. The row must have them.
 Inspection recorded_inspection(RolloutRow row, const Tokenizer& tokenizer, const Method& method);
 
-// Columns, one entry a token; `kinds` are numbers of a word list's kinds. Numbers are rounded to
+// Columns, one entry per token; `kinds` are numbers of a word list's kinds. Numbers are rounded to
 // 1e-6; what is not known or not finite is null.
 Json to_json(const Inspection& inspection, std::span<const std::uint8_t> kinds);
 

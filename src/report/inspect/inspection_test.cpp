@@ -26,7 +26,7 @@ Inspection with_u(const std::vector<float>& u, std::optional<double> advantage) 
 }
 
 TEST(Inspection, TheMethodsOwnNumbers) {
-  // method.md, acceptance 1 and 5.
+  // phi(u) and A - lambda phi(u) of known values.
   Inspection inspection = with_u({1, -1, -3, 0}, 2.474867);
   weigh(inspection, testing::method_named("antisd"));
   EXPECT_NEAR(inspection.phi[0], 0.310057253, 1e-8);

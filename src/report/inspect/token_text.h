@@ -1,7 +1,7 @@
 // Tokens as a person reads them: what each adds to the text, bytes of an unfinished character as
 // escapes, special tokens by name.
 //
-//   token_texts(tokenizer, ids)   // {"Wait", ",", " 4", "\\xE4\\xB8", "\\xAD", "<|im_end|>"}
+//   token_texts(tokenizer, ids);  // {"Wait", ",", " 4", "\\xE4\\xB8", "\\xAD", "<|im_end|>"}
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const
 // "Wait" are two tokens of a byte-level vocabulary.
 std::string token_name(const Tokenizer& tokenizer, TokenId id);
 
-// Bytes that are no UTF-8 as \xE4, everything else as it is.
+// Bytes that are not UTF-8 as \xE4, everything else as it is.
 std::string escape_ill_formed(std::string_view bytes);
 
 // For a terminal: control characters too as escapes (\n, \t, \x1B), so that no text can move the

@@ -1,16 +1,17 @@
 // Kinds of tokens by a list of words that a user can change.
 //
+//   const WordList list = WordList::parse(WordList::default_text(), "built in");
+//   const std::vector<std::string> texts = {"So", " wait", ",", " H", "mm"};
+//   list.kinds_of(texts);  // by whole words: "hmm" is two tokens here
+//
+// The list is text:
 //   deliberation: wait hmm maybe
 //   structure: therefore \n\n
 //   numbers: <number>
-//
 // A line names a kind and gives words of it; a kind may have several lines. A line that begins with
 // "# " is a comment. \n, \t and \s (a blank) stand for themselves within a word. <number>,
 // <punctuation> and <special> are classes, looked at after the words. Case does not matter, and
 // neither do blanks and punctuation around a word. What no line names is "other".
-//
-//   const WordList list = WordList::parse(WordList::default_text(), "built in");
-//   list.kinds_of({"So", " wait", ",", " H", "mm"})   // by whole words: "hmm" is two tokens here
 #pragma once
 
 #include <cstdint>

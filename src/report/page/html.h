@@ -14,7 +14,7 @@
 
 namespace antisd {
 
-// Text for an element's content or a quoted attribute; bytes that are no UTF-8 become U+FFFD.
+// Text for an element's content or a quoted attribute; bytes that are not UTF-8 become U+FFFD.
 std::string escape_html(std::string_view text);
 
 // JSON that may stand inside <script>: it can neither end the element nor open a comment.

@@ -21,7 +21,7 @@ struct GridRun {
   std::string name;                      // of its directory; unique, safe for a file system
   std::string arm;                       // the name without the seed: what seeds are a sample of
   std::string seed;                      // empty where the grid has no axis of seeds
-  std::vector<std::string> assignments;  // key=value, one an axis
+  std::vector<std::string> assignments;  // key=value, one per axis
 };
 
 class Grid {

@@ -56,7 +56,7 @@ class JobQueue {
 
   JobLimits limits_;
   std::vector<Job> jobs_;
-  std::vector<std::unique_ptr<ChildProcess>> processes_;  // one a job while it runs
+  std::vector<std::unique_ptr<ChildProcess>> processes_;  // one per job while it runs
   std::int64_t peak_bytes_ = 0;                           // of any job that showed it
   bool stopping_ = false;
 };

@@ -1,4 +1,4 @@
-// Lines at the bottom of a terminal that are drawn anew in place; elsewhere nothing is drawn.
+// Lines at the bottom of a terminal that are redrawn in place; elsewhere nothing is drawn.
 //
 //   LiveTable table;
 //   table.draw({"grpo    12/60", "antisd   9/60"});

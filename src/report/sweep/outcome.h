@@ -1,7 +1,7 @@
 // What came out of a sweep: each arm's held-out accuracy over its seeds, compared with a baseline
 // seed by seed.
 //
-//   std::vector<ArmOutcome> arms = ...;                 // from the run directories
+//   const std::vector<ArmOutcome> arms = read_arms(runs);  // report/sweep/arms.h
 //   std::cout << outcome_table(arms, "grpo");
 #pragma once
 
@@ -52,9 +52,9 @@ MeanOverSeeds mean_over_seeds(std::span<const double> values);
 // interval of a single seed is over the problems, paired.
 std::optional<MeanOverSeeds> difference_by_seed(const ArmOutcome& arm, const ArmOutcome& baseline);
 
-// A line an arm: final accuracy with interval and by seed, difference from the baseline, steps to
-// the baseline's best, length, gate. A baseline that is not among the arms leaves its columns out.
-// Where a line would have more than `columns` characters, it is a line a figure.
+// One line per arm: final accuracy with interval and by seed, difference from the baseline, steps
+// to the baseline's best, length, gate. A baseline that is not among the arms leaves its columns
+// out. Where a line would have more than `columns` characters, each figure has its own line.
 std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& baseline,
                           int columns = std::numeric_limits<int>::max());
 

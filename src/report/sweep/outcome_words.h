@@ -8,7 +8,7 @@
 
 namespace antisd {
 
-// One sentence or two an arm, the baseline first. Says where one run cannot tell two arms apart.
+// One or two sentences per arm, the baseline first. Says where one run cannot tell two arms apart.
 std::string outcome_words(std::span<const ArmOutcome> arms, const std::string& baseline);
 
 }  // namespace antisd

@@ -4,7 +4,7 @@
 //   CodeGrader grader({});
 //   CodeGrade grade = grader.grade("```python\ndef f(x): return x + 1\n```",
 //                                  parse_json(R"({"kind":"asserts","code":"assert f(1) == 2"})",
-//                                  "row"));
+//                                             "row"));
 //   // grade.correct == true, grade.passed == 1, grade.total == 1
 //
 // kinds: "asserts" {code}, "functional" {code, entry_point}, "stdio" {cases: [{input, output}]}.

@@ -1,8 +1,8 @@
 // What this machine can do to confine a process, and a python interpreter started under it.
 //
 //   const SandboxStrength strength = probe_sandbox();
-//   const Confinement confinement = choose_confinement("auto", strength);   // InputError where it
-//   is too weak ConfinedProcess zygote = launch_python(find_interpreter(""), script, confinement);
+//   const Confinement confinement = choose_confinement("auto", strength);  // InputError: too weak
+//   ConfinedProcess zygote = launch_python(find_interpreter(""), script, confinement);
 //
 // docs/sandbox.md describes the layers and what each attack meets.
 #pragma once

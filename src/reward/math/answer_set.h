@@ -22,7 +22,8 @@ using RealSet = std::vector<Piece>;
 // as it is. Lists and unions are gone through.
 Expression without_bars(Arena& arena, Expression e);
 
-// The set that an expression denotes, or nothing where it is no such set. An equation is not one.
+// The set that an expression denotes, or nothing where it is not such a set. An equation is not
+// one.
 std::optional<RealSet> to_real_set(Expression e, Budget& budget);
 
 // Whether an expression can only be meant as a set of numbers: an inequality, a union, an interval

@@ -17,7 +17,7 @@ namespace antisd::math {
 enum class Op {
   kNumber,     // value; decimals >= 0 where it was written with a decimal point
   kSymbol,     // name: a variable, or one of the constants pi, e, i, infinity
-  kWord,       // name: lower-case text that is no mathematics
+  kWord,       // name: lower-case text that is not mathematics
   kAdd,        // args
   kNegate,     // arg
   kMultiply,   // args

@@ -1,8 +1,8 @@
 // Is the answer in a response equal to the known answer? Three-valued, exact where it can be, and
 // bounded in time whatever the text.
 //
-//   grade_math("\\frac{1}{2}", "... so the result is \\boxed{0.5}.").verdict == Verdict::kCorrect
-//   grade_math("1/3", "\\boxed{.3333}").verdict == Verdict::kWrong
+//   grade_math("\\frac{1}{2}", "... so the result is \\boxed{0.5}.").verdict;  // kCorrect
+//   grade_math("1/3", "\\boxed{.3333}").verdict;                              // kWrong
 //
 // A response without an answer is wrong. What cannot be decided (too large, too deep, out of time)
 // is undecided with a reason, never wrong. answer_compare.h lists the conventions of equality.

@@ -1,6 +1,6 @@
 // Numbers as people write them: separators between groups of three digits, decimals, exponents.
 //
-//   scan_number_text("1,\\!000.5 cm", 0, true, 13).digits == "1000.5"
+//   scan_number_text("1,\\!000.5 cm", 0, true, 13).digits;  // "1000.5"
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ enum class TokenKind {
   kFraction,  // text "1/2": a vulgar fraction character
   kSymbol,    // text: the name of a variable or constant
   kCommand,   // text: canonical name of a function or construction
-  kWord,      // text: something in letters that is no mathematics
+  kWord,      // text: something in letters that is not mathematics
   kRelation,  // text: one character of namespace relation
   kOperator,  // text: + - * / ^ _ ! % ' : | & (one character), "\\" for a row end
   kOpen,      // text: ( [ { or \{ as "s", floor "f", ceiling "c", angle "a"

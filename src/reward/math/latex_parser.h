@@ -28,7 +28,7 @@ class Parser {
   Parser(Arena& arena, std::vector<Token> tokens, Budget& budget)
       : arena_(arena), tokens_(std::move(tokens)), budget_(budget) {}
 
-  // The whole answer; throws ParseError where the text is no expression.
+  // The whole answer; throws ParseError where the text is not an expression.
   Expression parse_answer();
 
  private:

@@ -1,8 +1,8 @@
 // Exact rational numbers over GMP, bounded in size: an operation whose result would not fit in
 // kMaxNumberBits throws BudgetExceeded instead of eating memory and time.
 //
-//   Rational half = Rational::parse_decimal("0.5");
-//   half * Rational(4) == Rational(2);
+//   const Rational half = *Rational::parse_decimal("0.5");
+//   half * Rational(4) == Rational(2);  // true, exactly
 #pragma once
 
 #include <optional>

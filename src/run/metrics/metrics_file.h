@@ -1,11 +1,11 @@
-// metrics.jsonl: one object a step, "training/global_step" first, NaN and infinity as null.
+// metrics.jsonl: one object per step, "training/global_step" first, NaN and infinity as null.
 //
 //   MetricsFile file(run / "metrics.jsonl");
 //   file.write(12, metrics);
 //
 // After a stop, the rows behind the checkpoint that the run goes on from are cut off first:
 //
-//   const MetricsCut cut = cut_metrics(run / "metrics.jsonl", state.step);
+//   const MetricsCut cut = cut_metrics(run / "metrics.jsonl", last_step);
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct MetricsCut {
 std::optional<MetricSet> find_metrics(const std::filesystem::path& path, std::int64_t step);
 
 // Adds values to the row of a step that is written already, or, where there is none, a row at the
-// end. The file is replaced at once; a MetricsFile that is open on it must be opened anew.
+// end. The file is replaced at once; a MetricsFile that is open on it must be reopened.
 void amend_metrics(const std::filesystem::path& path, std::int64_t step, const MetricSet& more);
 
 // Leaves the rows up to `last_step`, each step once, and nothing else. The file is replaced at

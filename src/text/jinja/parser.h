@@ -12,7 +12,7 @@
 
 namespace antisd::jinja {
 
-inline constexpr int kMaxNesting = 240;    // of blocks and, three a level, brackets in the source
+inline constexpr int kMaxNesting = 240;    // of blocks and, three per level, brackets in the source
 inline constexpr int kMaxTreeDepth = 200;  // of one expression, long chains of operators included
 
 class Parser {

@@ -12,7 +12,7 @@
 namespace antisd::jinja {
 
 struct Limits {
-  std::size_t steps;  // one a node evaluated, and one a few dozen bytes or a few items touched
+  std::size_t steps;  // one per node evaluated, and one per few dozen bytes or few items touched
   std::size_t output_bytes;
   std::size_t memory_bytes;  // of live values
 };
@@ -28,7 +28,7 @@ class Runtime {
     if (steps > steps_) fail_steps();
     steps_ -= steps;
   }
-  // Work that reads or copies so many bytes.
+  // Work that reads or copies this many bytes.
   void spend_bytes(std::size_t bytes) { spend(bytes / 32); }
 
   Value text(std::string bytes);

@@ -165,7 +165,7 @@ struct Undefined {
   std::string hint;   // the whole message, or empty
   std::string owner;  // type of the value that lacks `name`; empty for a variable
   std::string name;
-  bool element = false;  // a subscript that is no string
+  bool element = false;  // a subscript that is not a string
   bool unsafe = false;   // a method that would change its value
   Charge charge;
 

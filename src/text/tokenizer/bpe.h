@@ -85,7 +85,8 @@ class BpeModel {
   BpeOptions options_;
   std::optional<TokenId> unknown_id_;
   std::vector<Pair> pairs_;  // open addressing, a power of two, at most half full
-  // A bit for every pair by another hash: most neighbours are no pair, and this fits in the cache.
+  // A bit for every pair by another hash: most neighbours are not a pair, and this fits in the
+  // cache.
   std::vector<std::uint64_t> filter_;
   std::vector<TokenId> results_;  // by rank
   std::array<TokenId, 256> byte_ids_{};

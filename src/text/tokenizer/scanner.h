@@ -1,8 +1,8 @@
 // Hand-written scanners for the pre-tokenizer patterns that nearly every byte-level BPE file uses:
 // several times as fast as the regular expression, and equal to it (scanner_test.cpp compares).
 //
-//   const auto scanner = find_scanner(pattern);          // nothing: use Regex
-//   for (std::size_t at = 0; at < text.size(); at += scanner->next_length(text, at)) ...
+//   if (const std::optional<Scanner> scanner = find_scanner(pattern))  // nothing: use Regex
+//     scan(*scanner, text, [](std::string_view piece) { ... });
 #pragma once
 
 #include <cstddef>

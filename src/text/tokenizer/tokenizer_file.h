@@ -44,7 +44,7 @@ struct TokenizerFile {
 TokenizerFile parse_tokenizer_json(std::string_view text, const std::string& where);
 // vocab.json: {"token": id, ...}.
 Vocabulary parse_vocabulary_json(std::string_view text, const std::string& where);
-// merges.txt: a pair a line, "#version" lines left out.
+// merges.txt: one pair per line, "#version" lines left out.
 MergeList parse_merges_text(std::string_view text, const std::string& where);
 
 }  // namespace antisd

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Compiles the examples that headers open with, so that an example cannot outlive the code it shows.
+
+    python3 tools/check_header_examples.py build [HEADER...]
+
+An example is a run of comment lines in the header's opening comment that begin with "//   " and follow an
+empty "//" line. It becomes the body of a function in a generated source; one source holds the examples
+below the tensor line, one those above, and the compiler checks their syntax and types with the flags of
+build/compile_commands.json. Errors name the header and its line.
+
+What an example does not declare itself is declared here: NAMES gives the parameters of its function,
+CALLS are functions of the reader's own that take and return anything. "{ ... }" stands for an empty
+body, ") ..." for an empty statement, ", ...}" for further elements. NOT_CODE lists what is no C++ and SKETCHES
+what cannot compile, with the reasons.
+"""
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from check_includes import SOURCE, layer_of, read_layers
+
+# Functions of the reader's own: they take and return anything.
+CALLS = ("backward bytes_of copy done gather launch log print request_of run save send set_threads show "
+         "step stop submit use wait_a_little work write").split()
+
+# What the examples of many headers name, with the header that declares its type.
+COMMON = {
+    False: ["config/run_config.h const RunConfig& config", "algo/method.h const Method& method",
+            "algo/gate.h EntropyGate& gate", "algo/rollouts.h const RolloutBatch& batch",
+            "algo/prompts.h const PromptBatch& prompts", "run/metrics/console.h Console& console",
+            "run/metrics/metric_set.h MetricSet& metrics", "text/tokenizer/tokenizer.h const Tokenizer& tokenizer",
+            "context/prompt_renderer.h const PromptRenderer& renderer"],
+    True: ["model/causal_lm.h CausalLm& model", "optim/adamw.h AdamW& optimizer",
+           "trainer/recorder.h Recorder& recorder", "trainer/train_state.h TrainState& state"],
+}
+
+# Parameters of the function that an example becomes the body of.
+NAMES = {
+    "algo/gate.h": "std::vector<float> values",
+    "algo/gate_signal.h": "std::vector<TokenScores> teacher, std::vector<TokenScores> student",
+    "algo/shaping.h": "std::vector<float> values, std::vector<TokenScores> teacher, Moments warmup_u, "
+                      "std::size_t r, std::vector<float> s, std::int64_t mean_tokens",
+    "cli/finite_number.h": "CLI::App& app, double& temperature",
+    "cli/microscope.h": "ModelOptions model_options, std::optional<std::int64_t> samples, "
+                        "std::vector<LookRequest> rows, Microscope::OnBad on_bad, Analysis& analysis",
+    "cli/step_threads.h": "ModelOptions options, Trainer& trainer",
+    "config/config_changes.h": "RunConfig& before, RunConfig& now, std::filesystem::path run",
+    "context/context_builder.h": "Json metrics",
+    "context/prompt_renderer.h": "std::filesystem::path path, std::uint32_t step, std::vector<Problem> problems, "
+                                 "PromptStream& stream",
+    "core/error.h": "std::filesystem::path path",
+    "core/faults/fault_injection.h": "std::string folder",
+    "core/rng.h": "std::uint64_t seed",
+    "core/thread_pool.h": "std::vector<int> rows",
+    "data/chat_document.h": "std::filesystem::path path, Json row",
+    "data/documents.h": "DocumentText text, std::function<void(const std::string&)> report",
+    "data/overlap.h": "std::vector<std::string> benchmark_texts, std::vector<std::string> training_texts",
+    "data/prompt_stream.h": "PromptSet& prompts, Json checkpoint",
+    "eval/results/bench_rows.h": "std::filesystem::path folder, Json settings, "
+                                 "std::vector<SampleRow> samples_of_problem_7",
+    "eval/results/interval.h": "std::vector<ProblemCount> after, std::vector<ProblemCount> before",
+    "eval/results/summary.h": "Json settings, std::vector<SampleRow> rows, std::filesystem::path folder",
+    "eval/evaluator.h": "std::vector<TokenId> stop_ids",
+    "eval/grading_queue.h": "std::unique_ptr<Grader> grader, int workers, BenchRows& file, "
+                            "Problem problem, std::vector<SampleRow> rows",
+    "inference/decoder.h": "Decoder& decoder, std::int32_t token, std::int32_t position, "
+                           "std::vector<std::int32_t> pages, RandomPlace place",
+    "inference/finite_scores.h": "std::vector<ScoreRequest> requests, std::vector<std::string> names",
+    "inference/scheduler.h": "PageLedger& pages, SchedulerLimits limits, std::vector<GroupShape> groups, bool stopped",
+    "io/atomic_file.h": "std::string header, std::span<const std::byte> bytes",
+    "io/checksum.h": "std::string header, std::span<const std::byte> bytes, Json record",
+    "io/http/event_loop.h": "int socket, bool done",
+    "io/http/request.h": "std::string bytes",
+    "io/http/response.h": "std::string text, std::string prompt",
+    "io/regular_file.h": "std::filesystem::path model",
+    "io/safetensors_writer.h": "std::vector<TensorSpec> specs",
+    "model/architecture.h": "ModelShape shape, ResidualStream& stream, LayerWeights weights, LayerInputs inputs",
+    "model/config_fields.h": "Json config, ModelShape shape",
+    "model/linear.h": "LayerWeights w, at::Tensor x, ResidualStream& stream, at::Tensor mixed",
+    "model/parameter_spec.h": "ModelShape shape, std::int64_t elements",
+    "model/parameter_store.h": "ModelShape shape",
+    "ops/paged_attention.h": "at::Tensor q, at::Tensor k, at::Tensor v, at::Tensor slots, PagedKv kv, "
+                             "PageTable table, std::int64_t window, double scale",
+    "ops/panels.h": "Panels x, float* norm, double eps, float* weight, float* bias, std::int64_t out",
+    "ops/sampling.h": "at::Tensor logits, std::int64_t vocabulary, CounterRng rng, at::Tensor places",
+    "ops/stream_norm.h": "at::Tensor stream, at::Tensor x, at::Tensor weight, at::Tensor bias, "
+                         "at::Tensor norm_weight, double eps, at::Tensor y, "
+                         "std::function<at::Tensor(at::Tensor)> layer",
+    "ops/tensor_errors.h": "int status, std::function<int()> command",
+    "ops/tile_product.h": "std::int64_t rows, std::int64_t keys, std::int64_t dim, float* q, "
+                          "std::int64_t q_stride, float* k_transposed, float* scores",
+    "report/inspect/analysis.h": "std::vector<Inspection> inspections",
+    "report/inspect/clustered_means.h": "std::int64_t id, std::int64_t cluster, double u",
+    "report/inspect/inspection.h": "std::vector<TokenId> ids, TokenScores s, TokenScores t",
+    "report/inspect/token_text.h": "std::vector<TokenId> ids",
+    "report/line_tail.h": "Folder run, std::vector<std::string> rows",
+    "report/metric_table.h": "std::int64_t width",
+    "report/page/html.h": "std::string name, Json rows",
+    "report/row_fields.h": "std::string line",
+    "report/run_set.h": "std::int64_t version",
+    "report/sweep/job_queue.h": "std::vector<JobSpec> jobs, bool stop",
+    "report/sweep/outcome.h": "std::vector<PlannedRun> runs",
+    "report/sweep/sweep.h": "SweepSettings settings, LiveTable& table",
+    "reward/code/interpreter_pool.h": "CodeGraderOptions options, std::string source, std::string input",
+    "reward/code/sandbox.h": "std::string script",
+    "run/metrics/console.h": "ConsoleOptions options",
+    "run/metrics/metric_set.h": "std::vector<double> rewards",
+    "run/metrics/metrics_file.h": "std::filesystem::path run, std::int64_t last_step",
+    "run/metrics/statistics.h": "std::vector<double> rewards",
+    "run/metrics/tensorboard_file.h": "std::filesystem::path run",
+    "trainer/batch_grader.h": "BatchGrader& grader, std::size_t p, RolloutGroup group, RolloutBatch batch",
+    "trainer/disk_plan.h": "ModelShape shape, at::ScalarType dtype",
+    "trainer/distillation.h": "at::Tensor student_hidden, at::Tensor teacher_hidden, CausalLm& teacher, "
+                              "DistillationOptions options",
+    "trainer/memory_plan.h": "ModelShape shape, at::Device device, at::ScalarType dtype",
+    "trainer/pretrain/document_loss.h": "std::vector<TrainingDocument> documents, LossOptions options, double lr",
+    "trainer/recorder.h": "RunInfo info",
+    "trainer/updater.h": "Updater& updater, double lr, Shaping shaping",
+    "text/chat_template.h": "Json messages",
+    "text/tokenizer/json_fields.h": "SortedJson value",
+    "text/tokenizer/pre_tokenizer.h": "SortedJson file, std::string text",
+    "text/tokenizer/regex.h": "std::string text",
+    "text/tokenizer/scanner.h": "std::string pattern, std::string text",
+}
+
+# Examples that show a shape and leave more out than the rules above allow.
+SKETCHES = {
+    "algo/rollouts.h": "its second line is an equation",
+    "dist/communicator.h": "its last line is a comment that was wrapped",
+    "inference/rollout_engine.h": "its requests are written as a list, which no span takes",
+    "inference/scorer.h": "its requests are written as a list, which no span takes",
+    "model/causal_lm.h": "the arguments of token_scores are left out",
+    "model/packed_batch.h": "its last line is a comment that was wrapped",
+    "model/residual_stream.h": "the arguments of self_attention are left out",
+    "optim/adamw.h": "what computes a loss is left to the reader",
+    "reward/grading_stage.h": "a wrapped comment has swallowed its third line",
+    "run/checkpoint/checkpoint.h": "wrapped lines have run together",
+    "trainer/checkpoint_keeper.h": "the step between two calls is left out",
+    "trainer/pretrain/document_trainer.h": "parts of the trainer are left out",
+    "trainer/sampler.h": "it shows an older form of the call",
+    "trainer/slow_teacher.h": "the arguments of score are left out",
+    "trainer/train_state.h": "where checkpoints come from is left out",
+    "trainer/trainer.h": "parts of the trainer are left out",
+}
+
+# Headers that declare what an example names beside its own header.
+INCLUDES = ["data/prompt_stream.h", "reward/code/run.h", "reward/pipes.h", "report/sweep/arms.h",
+            "run/metrics/statistics.h"]
+INCLUDES_ABOVE = ["ops/uniform_noise.h", "report/inspect/analysis.h", "ops/device.h", "eval/results/bench_rows.h",
+                  "trainer/trainer.h"]
+
+FILE_SCOPE = {"cli/command_testing.h", "model/layer_parameters.h", "ops/simd.h"}  # definitions, which cannot stand in a function
+
+NOT_CODE = {
+    "data/code_rows.h": "columns of data sets",
+    "data/countdown.h": "a prompt and a response of the task",
+    "eval/results/sample_row.h": "a row of JSON",
+    "reward/command_keeper.h": "messages between processes",
+    "reward/math/latex_parser.h": "the grammar",
+    "reward/math/normal_form.h": "mathematics",
+    "run/metrics/progress_text.h": "a line that the terminal shows",
+}
+
+
+def opening_comment(text):
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("//"):
+            break
+        lines.append(line)
+    return lines
+
+
+def examples_of(text):
+    """[(number of the first line, lines)] of a header's examples."""
+    found, current, before = [], None, ""
+    for number, line in enumerate(opening_comment(text), 1):
+        if line.startswith("//   "):
+            if current is None and before == "//":
+                current = []
+                found.append((number, current))
+            if current is not None:
+                current.append(line[5:])
+        else:
+            current = None
+        before = line.rstrip()
+    return found
+
+
+def as_code(line):
+    line = line.replace("{ ... }", "{}").replace(", ...", "")
+    return re.sub(r"\) \.\.\.(?=\s*(//|$))", ") {}", line)
+
+
+def source_of(headers, above):
+    """One source for all examples of these headers."""
+    common = [entry.split(" ", 1) for entry in COMMON[False] + (COMMON[True] if above else [])]
+    included = [*(name for name, _ in common), *INCLUDES, *(INCLUDES_ABOVE if above else []), *headers]
+    parts = ["#include <iostream>", "#include <fmt/format.h>", *(f'#include "{name}"' for name in included),
+             "namespace antisd::examples {",
+             "struct Anything { template <typename T> operator T() const; };",
+             "struct Call { template <typename... T> Anything operator()(T&&...) const; };",
+             *(f"extern const Call {name};" for name in CALLS),
+             *(f"extern {declaration};" for _, declaration in common)]
+    for name in headers:
+        text = (SOURCE / name).read_text()
+        inner = re.search(r"^namespace ([\w:]+) \{", text, re.MULTILINE).group(1)
+        for number, lines in examples_of(text):
+            body = [f'#line {number} "src/{name}"', *map(as_code, lines)]
+            if name not in FILE_SCOPE:
+                body = [f"void example({NAMES.get(name, '')}) {{ using namespace {inner};", *body, "}"]
+            parts += [f"namespace at_{re.sub('[^a-z0-9]', '_', name)}_{number} {{", *body, "}"]
+    return "\n".join(parts + ["}", ""])
+
+
+def flags_of(build, target):
+    """The compiler with the flags of a target's sources, and where it runs."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        words = shlex.split(entry["command"])
+        if f"/{target}.dir/" in entry["command"] and "c++-header" not in words:
+            output = words.index("-o")
+            words = words[:output] + words[output + 2:]
+            return words[:words.index("-c")], entry["directory"]
+    sys.exit(f"{build}/compile_commands.json: no source of {target}")
+
+
+def compile_examples(build, target, headers, above):
+    """What the compiler says of the examples; "" where all are right."""
+    words, folder = flags_of(build, target)
+    command = [*words, "-w", "-fsyntax-only", "-x", "c++", "-"]
+    done = subprocess.run(command, cwd=folder, input=source_of(headers, above), text=True, capture_output=True)
+    return done.stderr if done.returncode else ""
+
+
+def main():
+    build, only = pathlib.Path(sys.argv[1]).resolve(), set(sys.argv[2:])
+    layers = read_layers()
+    below, above = [], []
+    for path in sorted(SOURCE.rglob("*.h")):
+        name = path.relative_to(SOURCE).as_posix()
+        if name in NOT_CODE or name in SKETCHES or not examples_of(path.read_text()):
+            continue
+        if only and f"src/{name}" not in only:
+            continue
+        layer = layer_of(name, layers)
+        (above if layer and layers[layer][2] else below).append(name)
+    if "-DANTISD_TORCH=1" not in flags_of(build, "cli_test")[0]:
+        above = []
+    groups = [("antisd_report", below, False), ("cli_test", above, True)]
+    with ThreadPoolExecutor() as pool:
+        told = list(pool.map(lambda group: compile_examples(build, *group) if group[1] else "", groups))
+    print("".join(told), end="")
+    print(f"examples: {len(below)} headers below the tensor line, {len(above)} above; "
+          f"{len(SKETCHES)} sketches and {len(NOT_CODE)} that are no C++ left out")
+    return 1 if any(told) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
