@@ -44,10 +44,9 @@ CausalLm reference_model(const ModelShape& shape, std::uint64_t seed) {
 CausalLm scaled_copy(const CausalLm& source, at::Device device, const std::string& dtype,
                      double logit_scale) {
   CausalLm copy(source.shape(), device, compute_dtype(device, dtype));
-  for (std::size_t i = 0; i < copy.parameters().size(); ++i) {
-    Parameter& parameter = copy.parameters()[i];
-    parameter.value.copy_(source.parameters()[i].value);
-    if (parameter.name == "final_norm") parameter.value.mul_(logit_scale);
+  for (Parameter& parameter : copy.parameters()) {
+    parameter.value.copy_(source.parameters().at(parameter.name()).value);
+    if (parameter.name() == "final_norm") parameter.value.mul_(logit_scale);
   }
   return copy;
 }
@@ -97,8 +96,8 @@ at::Tensor draw_targets(const at::Tensor& hidden, const at::Tensor& head, std::u
 
 TokenScoreTensors scores_of(const CausalLm& model, const at::Tensor& hidden,
                             const at::Tensor& targets) {
-  const TokenScoreTensors scores =
-      token_scores(hidden, model.head(), targets.to(model.device()), 1.0, model.shape().vocabulary);
+  const TokenScoreTensors scores = token_scores(
+      hidden, model.head().weight, targets.to(model.device()), 1.0, model.shape().vocabulary);
   return {scores.logp.to(at::kCPU), scores.entropy.to(at::kCPU)};
 }
 
@@ -109,9 +108,9 @@ Json compare(const PrecisionOptions& options) {
   const CausalLm flat = reference_model(named_shape(options.shape), options.seed);
   const Sequences sequences = random_sequences(options, flat.shape().vocabulary);
   const at::Tensor flat_hidden = hidden_of(flat, sequences);
-  const double scale = find_logit_scale(flat_hidden, flat.head(), options.entropy);
+  const double scale = find_logit_scale(flat_hidden, flat.head().weight, options.entropy);
   const at::Tensor reference_hidden = flat_hidden * scale;
-  const at::Tensor targets = draw_targets(reference_hidden, flat.head(), options.seed);
+  const at::Tensor targets = draw_targets(reference_hidden, flat.head().weight, options.seed);
   const TokenScoreTensors reference = scores_of(flat, reference_hidden, targets);
 
   const CausalLm model = scaled_copy(flat, device, options.dtype, scale);

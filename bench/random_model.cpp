@@ -11,7 +11,7 @@ CausalLm random_model(const ModelShape& shape, at::Device device, const std::str
   CausalLm model(shape, device, compute_dtype(device, dtype));
   const at::NoGradGuard no_grad;
   for (Parameter& parameter : model.parameters()) {
-    if (parameter.name.ends_with("norm")) {
+    if (parameter.spec.kind == ParameterKind::kNorm) {
       parameter.value.fill_(1);
     } else {
       parameter.value.normal_(0, 0.02);

@@ -83,10 +83,7 @@ CausalLm make_model(const RolloutBenchOptions& options) {
   shape.max_positions =
       std::max<std::int64_t>(shape.max_positions, options.prompt + options.tokens);
   CausalLm model = random_model(shape, at::Device(options.device), options.dtype);
-  for (Parameter& parameter : model.parameters()) {
-    if (parameter.name == "final_norm")
-      parameter.value.fill_(options.sharpen);  // scales the logits
-  }
+  model.parameters().at("final_norm").value.fill_(options.sharpen);  // scales the logits
   return model;
 }
 
@@ -170,7 +167,7 @@ Floor find_floor(const RolloutBenchOptions& options, const CausalLm& model,
                  const RolloutStats& stats) {
   Floor floor;
   for (const Parameter& parameter : model.parameters()) {
-    if (model.shape().tied_head || parameter.name != "embedding")
+    if (model.shape().tied_head || parameter.name() != "embedding")
       floor.weights += static_cast<double>(parameter.value.nbytes());
   }
   const auto steps = static_cast<double>(stats.steps);

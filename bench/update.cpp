@@ -47,7 +47,7 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
   const auto processes = alone();
   std::optional<AdamW> optimizer;
   if (options.work == "update") optimizer.emplace(model, AdamWOptions{}, *processes);
-  if (options.backward_too()) model.require_gradients();
+  if (options.backward_too()) model.parameters().require_gradients();
   std::vector<std::vector<std::int32_t>> sequences(options.sequences);
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     for (int i = 0; i < options.length; ++i) {
@@ -64,19 +64,20 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
     if (!is_new) entry->second = std::min(entry->second, seconds);
   };
   const at::AutoGradMode gradients(options.backward_too());
+  const Pass pass = options.backward_too() ? training_pass(options.checkpoint) : Pass::kInference;
   const auto step = [&](bool counts) {
     Clock clock(device, options.clock == "cpu");
-    const at::Tensor hidden = model.hidden_states(batch, options.checkpoint);
+    const at::Tensor hidden = model.hidden_states(batch, pass);
     const double layers = clock.lap();
-    const auto scores = token_scores(hidden, model.head(), targets, 1.0, model.shape().vocabulary);
+    const auto scores =
+        token_scores(hidden, model.head().weight, targets, 1.0, model.shape().vocabulary);
     const double head = clock.lap();
     if (options.backward_too()) torch::autograd::backward({-scores.logp.mean() * scale}, {});
     const double backward = clock.lap();
     if (optimizer) {
       times.finite = optimizer->step(/*lr=*/1e-6, scale).applied && times.finite;
     } else {
-      for (Parameter& parameter : model.parameters())
-        parameter.value.mutable_grad().reset();
+      model.parameters().drop_gradients();
     }
     const double adamw = clock.lap();
     if (!counts) return;

@@ -42,7 +42,7 @@ TEST(Stories, ContinuesAsPublished) {
   const at::NoGradGuard no_grad;
   // Every position's likeliest token is the next one: by induction, the greedy continuation.
   const at::Tensor hidden = model.hidden_states(pack({&expected, 1}, at::kCPU));
-  const at::Tensor likeliest = at::linear(hidden, model.head()).argmax(-1);
+  const at::Tensor likeliest = at::linear(hidden, model.head().weight).argmax(-1);
   for (std::size_t i = 0; i + 1 < expected.size(); ++i)
     EXPECT_EQ(likeliest[static_cast<std::int64_t>(i)].item<std::int32_t>(), expected[i + 1]) << i;
 

@@ -161,7 +161,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    PromptStream(problems.size(), problems.fingerprint(),
                                 {.seed = seed, .shuffle = config.data.shuffle}),
                    method.gate, adamw_options(config.optim), *processes);
-  if (method.slow_teacher()) state.teacher.emplace(state.model, state.optimizer);
+  if (method.slow_teacher()) state.teacher.emplace(state.model);
   restore(state, source);
   last_step = state.step;
   if (state.step > 0 && source.resumed && state.gate.state().steps == 0)

@@ -1,6 +1,9 @@
 #include "dist/communicator.h"
 
+#include <fmt/format.h>
+
 #include "core/check.h"
+#include "core/error.h"
 
 namespace antisd {
 namespace {
@@ -24,6 +27,13 @@ class Alone : public Communicator {
 double sum(Communicator& processes, double value) {
   processes.sum(std::span(&value, 1));
   return value;
+}
+
+void refuse_several(const Communicator& processes) {
+  if (processes.size() == 1) return;
+  throw RunError(
+      fmt::format("{} processes, but gradients are not summed over processes", processes.size()),
+      {.remedy = "train with one process"});
 }
 
 std::unique_ptr<Communicator> alone() {

@@ -1,5 +1,7 @@
-// What the processes of one run tell each other. The loop is written as if there were several;
-// alone, each call returns at once.
+// What the processes of one run tell each other. The contract: every process holds all parameters
+// and a part of the batch. Sums and records are written as if there were several; gradients are not
+// summed yet, so whoever updates weights refuses more than one (refuse_several). Alone, each call
+// returns at once.
 //
 //   std::unique_ptr<Communicator> processes = alone();
 //   const double tokens = sum(*processes, local_tokens);            // of the global batch
@@ -42,6 +44,9 @@ class Communicator {
 };
 
 double sum(Communicator& processes, double value);
+
+// RunError for more than one process: each would train on gradients of its own part of the batch.
+void refuse_several(const Communicator& processes);
 
 // A run of one process.
 std::unique_ptr<Communicator> alone();

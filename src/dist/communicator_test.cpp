@@ -26,6 +26,7 @@ TEST(Communicator, OneProcessKeepsWhatItHas) {
   EXPECT_EQ(text, "cursor");
   EXPECT_THROW(processes->broadcast(text, 1), CheckFailure);
   processes->barrier();
+  EXPECT_NO_THROW(refuse_several(*processes));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ std::string weights_fingerprint(const CausalLm& model) {
     const at::Tensor flat = parameter.value.detach().flatten();
     const std::int64_t stride = std::max<std::int64_t>(1, flat.numel() / kValues);
     const at::Tensor some = flat.slice(0, 0, flat.numel(), stride).to(at::kCPU).contiguous();
-    sum.add(parameter.name);
+    sum.add(parameter.name());
     sum.add(std::span(static_cast<const std::byte*>(some.const_data_ptr()), some.nbytes()));
   }
   return sum.hex().substr(0, 16);

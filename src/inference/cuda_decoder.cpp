@@ -163,7 +163,7 @@ class CudaDecoder : public Decoder {
     step.table = {pages_.narrow(0, 0, bucket), lengths_.narrow(0, 0, bucket)};
     step.longest_sequence = 1;  // lengths are the scheduler's business; tables are reserved
     const at::Tensor hidden = model_.decode(step, pool_.view());
-    const at::Tensor logits = head_logits(hidden, model_.head());
+    const at::Tensor logits = head_logits(hidden, model_.head().weight);
     const at::Tensor noise = uniform_noise(settings_.rng, places_.narrow(0, 0, bucket));
     SampledTokens sampled = sample(logits, model_.shape().vocabulary, settings_.sampling, noise);
     launch_advance_slots(slots(), sampled.ids.const_data_ptr<std::int32_t>(), bucket, stream);

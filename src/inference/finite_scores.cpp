@@ -6,18 +6,17 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "model/weights.h"
 
 namespace antisd {
 
 std::string find_non_finite_weight(const CausalLm& model) {
   const at::NoGradGuard no_gradients;
-  for (const WeightSlice& slice : weight_slices(model)) {
-    const at::Tensor weight = slice.of(model.parameters()[slice.parameter].value);
+  for (const auto& [parameter, slice] : model.parameters().stored_tensors()) {
+    const at::Tensor weight = slice->of(parameter->value);
     // NaN is both the greatest and the least of what it is among.
     const bool is_finite =
         std::isfinite(weight.amax().item<float>()) && std::isfinite(weight.amin().item<float>());
-    if (!is_finite) return slice.name;
+    if (!is_finite) return slice->name;
   }
   return "";
 }

@@ -65,7 +65,7 @@ class FusedDecoder : public Decoder {
   void run_block(std::int64_t begin, std::int64_t end) {
     const at::NoGradGuard no_grad;  // of the thread
     const std::int64_t hidden = model_.shape().hidden, rows = end - begin;
-    const std::int64_t width = model_.head().size(0);
+    const std::int64_t width = model_.head().weight.size(0);
     const at::Tensor states =
         decode_block(model_, pool_.view(),
                      {rows, slots_.tokens.data() + begin, slots_.positions.data() + begin,
@@ -76,7 +76,7 @@ class FusedDecoder : public Decoder {
     logits.resize(at_a_time * width);
     for (std::int64_t row = 0; row < rows; row += at_a_time) {
       const std::int64_t count = std::min(at_a_time, rows - row);
-      panel_row_product(model_.head().const_data_ptr<float>(),
+      panel_row_product(model_.head().weight.const_data_ptr<float>(),
                         states.const_data_ptr<float>() + row * hidden, count, hidden, width,
                         /*residual=*/nullptr, logits.data());
       for (std::int64_t i = 0; i < count; ++i)
@@ -105,7 +105,6 @@ class FusedDecoder : public Decoder {
 }  // namespace
 
 bool fused_decode_suits(const CausalLm& model) {
-  const at::NoGradGuard no_grad;
   return suits_dense_forward(model) && model.shape().parameter_count() * 4 <= kMostWeightBytes;
 }
 

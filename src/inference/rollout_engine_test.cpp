@@ -29,7 +29,7 @@ CausalLm fixture_model(const std::string& name = "qwen3_gqa_tied", double sharpe
   shape.max_positions = 300;
   CausalLm model(shape, at::kCPU, at::kFloat);
   load_weights(model, folder);
-  if (sharper != 1) model.parameters().back().value.mul_(sharper);  // final norm or head
+  if (sharper != 1) model.parameters().at("final_norm").value.mul_(sharper);
   return model;
 }
 
@@ -78,7 +78,7 @@ void expect_greedy(const CausalLm& model, const std::vector<RolloutRequest>& req
     std::vector<std::int32_t> whole = requests[r].prompt_ids;
     whole.insert(whole.end(), sample.ids.begin(), sample.ids.end());
     const at::Tensor hidden = model.hidden_states(pack({&whole, 1}, at::kCPU));
-    const at::Tensor logp = at::linear(hidden, model.head()).to(at::kDouble).log_softmax(-1);
+    const at::Tensor logp = at::linear(hidden, model.head().weight).to(at::kDouble).log_softmax(-1);
     for (std::size_t i = 0; i < sample.ids.size(); ++i) {
       const at::Tensor row = logp[static_cast<std::int64_t>(requests[r].prompt_ids.size() + i) - 1];
       const double chosen = row[sample.ids[i]].item<double>();
@@ -235,7 +235,7 @@ TEST(RolloutEngine, SampledTokensFollowTheModel) {
   EXPECT_EQ(batch.stats.prefill_tokens, 19);
   const at::NoGradGuard no_grad;
   const at::Tensor hidden = model.hidden_states(pack({&request.prompt_ids, 1}, at::kCPU));
-  const at::Tensor p = at::linear(hidden[19], model.head()).to(at::kDouble).softmax(-1);
+  const at::Tensor p = at::linear(hidden[19], model.head().weight).to(at::kDouble).softmax(-1);
   std::vector<double> counts(p.size(0), 0);
   for (const RolloutSample& sample : batch.groups[0].samples)
     ++counts[sample.ids[0]];
@@ -331,7 +331,7 @@ TEST(RolloutEngine, RefusesWhatCannotBeDone) {
 
 TEST(RolloutEngine, AModelThatComputesNoNumbersIsAnError) {
   CausalLm model = fixture_model();
-  model.parameters()[3].value.fill_(std::nan(""));
+  model.parameters().at("layers.0.qkv").value.fill_(std::nan(""));
   const RolloutRequest request{{1, 2}, 1, 0};
   EXPECT_THAT(error_of([&] {
                 RolloutEngine().generate(model, {&request, 1}, {});

@@ -47,7 +47,7 @@ void score_batch(const CausalLm& model, std::span<const ScoreRequest> requests,
       at::tensor(at::ArrayRef<std::int32_t>(targets), at::kInt).to(model.device());
   const at::Tensor hidden = model.hidden_states(batch).index_select(0, where);
   const TokenScoreTensors scores =
-      token_scores(hidden, model.head(), ids, options.temperature, model.shape().vocabulary);
+      token_scores(hidden, model.head().weight, ids, options.temperature, model.shape().vocabulary);
   const at::Tensor logp = scores.logp.to(at::kCPU), entropy = scores.entropy.to(at::kCPU);
   const float* next_logp = logp.const_data_ptr<float>();
   const float* next_entropy = entropy.const_data_ptr<float>();

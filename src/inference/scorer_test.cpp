@@ -24,7 +24,7 @@ TokenScores brute_force(const CausalLm& model, const ScoreRequest& request, doub
   const std::vector<std::vector<std::int32_t>> alone = {ids};
   const at::Tensor hidden = model.hidden_states(pack(alone, at::kCPU)).to(at::kDouble);
   const at::Tensor logp =
-      (at::linear(hidden, model.head().to(at::kDouble)) / temperature).log_softmax(-1);
+      (at::linear(hidden, model.head().weight.to(at::kDouble)) / temperature).log_softmax(-1);
   const at::Tensor entropy = -(logp.exp() * logp).sum(-1);
   TokenScores scores;
   for (std::size_t i = 0; i < request.response_ids.size(); ++i) {
@@ -157,7 +157,8 @@ TEST(Score, TrainedAddersAdd) {
         ids.push_back(id.get<std::int32_t>());
     }
     const PackedBatch batch = pack(sequences, at::kCPU);
-    const at::Tensor likeliest = at::linear(model.hidden_states(batch), model.head()).argmax(-1);
+    const at::Tensor likeliest =
+        at::linear(model.hidden_states(batch), model.head().weight).argmax(-1);
     int right = 0;
     for (std::size_t s = 0; s < cases.size(); ++s) {
       const std::size_t prompt = cases[s]["prompt_ids"].size();

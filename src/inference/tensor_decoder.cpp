@@ -24,7 +24,7 @@ class TensorDecoder : public Decoder {
   void launch(int rows) override {
     const at::NoGradGuard no_grad;
     const at::Tensor hidden = model_.decode(inputs(rows), pool_.view());
-    const at::Tensor logits = head_logits(hidden, model_.head());
+    const at::Tensor logits = head_logits(hidden, model_.head().weight);
     const at::Tensor noise = uniform_noise(settings_.rng, places(rows).to(model_.device()));
     const SampledTokens sampled =
         sample(logits, model_.shape().vocabulary, settings_.sampling, noise);

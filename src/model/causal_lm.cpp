@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "model/architecture.h"
 #include "model/checkpointed.h"
 #include "model/dense_forward.h"
 #include "model/rope_settings.h"
@@ -17,12 +18,9 @@ DenseTokens dense_tokens(const at::Tensor& ids, const at::Tensor& positions) {
           positions.const_data_ptr<std::int32_t>()};
 }
 
-}  // namespace
-
-namespace {
-
-void check_precision(const ModelShape& shape, at::Device device, at::ScalarType dtype) {
-  if (dtype != at::kHalf || !device.is_cuda()) return;
+// The shape itself, where the device computes it in this precision.
+ModelShape computable(ModelShape shape, at::Device device, at::ScalarType dtype) {
+  if (dtype != at::kHalf || !device.is_cuda()) return shape;
   for (const LayerShape& layer : shape.layers) {
     // torch's grouped product of fp16 falls back to a loop that waits for the device.
     if (layer.sparse)
@@ -31,6 +29,7 @@ void check_precision(const ModelShape& shape, at::Device device, at::ScalarType 
   }
   // The parts of a sum that is split among blocks are to be added in fp32.
   at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
+  return shape;
 }
 
 }  // namespace
@@ -55,58 +54,18 @@ const char* dtype_name(at::ScalarType dtype) {
 }
 
 CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype)
-    : shape_(std::move(shape)), device_(device), dtype_(dtype) {
-  check_precision(shape_, device_, dtype_);
-  embedding_ = add_parameter("embedding", {shape_.vocabulary, shape_.hidden});
+    : shape_(computable(std::move(shape), device, dtype)),
+      device_(device),
+      dtype_(dtype),
+      parameters_(parameter_specs(shape_), device, dtype),
+      embedding_(parameters_.at("embedding").value),
+      final_norm_(parameters_.at("final_norm").value),
+      head_{shape_.tied_head ? embedding_ : parameters_.at("head").value, {}} {
   for (std::size_t i = 0; i < shape_.layers.size(); ++i)
-    add_layer(shape_.layers[i], fmt::format("layers.{}.", i));
-  final_norm_ = add_parameter("final_norm", {shape_.hidden});
-  if (!shape_.tied_head) head_ = add_parameter("head", {shape_.vocabulary, shape_.hidden});
-}
-
-at::Tensor CausalLm::add_parameter(std::string name, std::vector<std::int64_t> sizes) {
-  at::Tensor value = at::empty(sizes, at::TensorOptions().device(device_).dtype(dtype_));
-  parameters_.push_back({std::move(name), value});
-  return value;
-}
-
-void CausalLm::add_layer(const LayerShape& layer, const std::string& prefix) {
-  const ModelShape& s = shape_;
-  const std::int64_t q_width = s.heads * s.head_dim, kv_width = s.kv_heads * s.head_dim;
-  LayerWeights w;
-  w.first_norm = add_parameter(prefix + "first_norm", {s.hidden});
-  w.second_norm = add_parameter(prefix + "second_norm", {s.hidden});
-  w.qkv = add_parameter(prefix + "qkv", {q_width + 2 * kv_width, s.hidden});
-  if (s.qkv_bias) w.qkv_bias = add_parameter(prefix + "qkv_bias", {q_width + 2 * kv_width});
-  if (s.architecture == Architecture::kOlmo3) {
-    w.q_norm = add_parameter(prefix + "q_norm", {q_width});
-    w.k_norm = add_parameter(prefix + "k_norm", {kv_width});
-  } else if (s.architecture == Architecture::kQwen3 || s.architecture == Architecture::kQwen3Moe) {
-    w.q_norm = add_parameter(prefix + "q_norm", {s.head_dim});
-    w.k_norm = add_parameter(prefix + "k_norm", {s.head_dim});
-  }
-  w.output = add_parameter(prefix + "output", {s.hidden, q_width});
-  if (s.output_bias) w.output_bias = add_parameter(prefix + "output_bias", {s.hidden});
-  if (layer.sparse) {
-    w.experts.router = add_parameter(prefix + "router", {s.experts, s.hidden});
-    w.experts.gate_up =
-        add_parameter(prefix + "experts_gate_up", {s.experts, 2 * s.expert_intermediate, s.hidden});
-    w.experts.down =
-        add_parameter(prefix + "experts_down", {s.experts, s.hidden, s.expert_intermediate});
-  } else {
-    w.gate_up = add_parameter(prefix + "gate_up", {2 * s.intermediate, s.hidden});
-    w.down = add_parameter(prefix + "down", {s.hidden, s.intermediate});
-    if (s.mlp_bias) {
-      w.gate_up_bias = add_parameter(prefix + "gate_up_bias", {2 * s.intermediate});
-      w.down_bias = add_parameter(prefix + "down_bias", {s.hidden});
-    }
-  }
-  layers_.push_back(std::move(w));
-}
-
-void CausalLm::require_gradients() {
-  for (Parameter& parameter : parameters_)
-    parameter.value.requires_grad_(true);
+    layers_.push_back(layer_weights(parameters_, i));
+  // Panels would compute a layer without what they do not know.
+  for (const LayerWeights& layer : layers_)
+    ANTISD_CHECK(!shape_.architecture->panel_form || layer.others.empty());
 }
 
 RopeTable CausalLm::rope_table(const RopeSettings& settings, std::int64_t positions) const {
@@ -160,19 +119,7 @@ void CausalLm::run_layer(std::size_t index, ResidualStream& x, const Tokens& tok
   const LayerShape& layer = shape_.layers[index];
   const RopeTable rope = rope_table(layer.rope, tokens.longest_sequence);
   const LayerInputs inputs{shape_, layer, rope, tokens.positions, attend, tokens.cache};
-  switch (shape_.architecture) {
-    case Architecture::kQwen3:
-      return qwen3_layer(x, layers_[index], inputs);
-    case Architecture::kQwen3Moe:
-      return qwen3_moe_layer(x, layers_[index], inputs);
-    case Architecture::kOlmo3:
-      return olmo3_layer(x, layers_[index], inputs);
-    case Architecture::kLlama:
-      return llama_layer(x, layers_[index], inputs);
-    case Architecture::kQwen2:
-      return qwen2_layer(x, layers_[index], inputs);
-  }
-  fail_check(__FILE__, __LINE__, "an architecture without a layer");
+  shape_.architecture->layer(x, layers_[index], inputs);
 }
 
 void CausalLm::run_packed(std::size_t index, ResidualStream& x, const PackedBatch& batch,
@@ -184,10 +131,12 @@ void CausalLm::run_packed(std::size_t index, ResidualStream& x, const PackedBatc
             });
 }
 
-at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) const {
+at::Tensor CausalLm::hidden_states(const PackedBatch& batch, Pass pass) const {
   check_ids(batch);
   check_length(batch.longest_sequence);
-  if (suits_dense_forward(*this)) {
+  ANTISD_CHECK(pass == Pass::kInference || at::GradMode::is_enabled());
+  const at::AutoGradMode gradients(pass != Pass::kInference);
+  if (pass == Pass::kInference && suits_dense_forward(*this)) {
     return dense_forward(*this, dense_tokens(batch.ids, batch.positions),
                          [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
                            return attention(q, k, v, batch.layout, shape_.layers[i].window,
@@ -195,8 +144,8 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) co
                          });
   }
   at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
-  if (!checkpoint || !at::GradMode::is_enabled()) {
-    ResidualStream stream(std::move(x), /*own=*/true);
+  if (pass != Pass::kRecomputed) {
+    ResidualStream stream(x, /*own=*/true, pass);
     for (std::size_t i = 0; i < layers_.size(); ++i)
       run_packed(i, stream, batch, nullptr);
     return stream.normed(final_norm_, shape_.norm_eps);
@@ -204,9 +153,9 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, bool checkpoint) co
   // One copy of the batch lives on until the backward pass, for all layers.
   const auto kept = std::make_shared<const PackedBatch>(batch);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    const auto layer = [this, i, kept,
-                        attended = std::make_shared<AttentionKept>()](const at::Tensor& input) {
-      ResidualStream stream(input, /*own=*/false);
+    const auto layer = [this, i, kept, attended = std::make_shared<AttentionKept>()](
+                           const at::Tensor& input, Pass part) {
+      ResidualStream stream(input, /*own=*/false, part);
       run_packed(i, stream, *kept, attended.get());
       return stream.value();
     };
@@ -232,7 +181,7 @@ void CausalLm::extend(const CacheExtension& tokens, const KvView& cache) const {
                   });
     return;
   }
-  ResidualStream x(at::embedding(embedding_, tokens.ids), /*own=*/true);
+  ResidualStream x(at::embedding(embedding_, tokens.ids), /*own=*/true, Pass::kInference);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const CacheTarget target{cache[i], tokens.slots};
     run_layer(
@@ -245,7 +194,7 @@ at::Tensor CausalLm::decode(const DecodeStep& step, const KvView& cache) const {
   const at::NoGradGuard no_grad;
   check_length(step.longest_sequence);
   ANTISD_CHECK_EQ(cache.size(), layers_.size());
-  ResidualStream x(at::embedding(embedding_, step.ids), /*own=*/true);
+  ResidualStream x(at::embedding(embedding_, step.ids), /*own=*/true, Pass::kInference);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const CacheTarget target{cache[i], step.slots};
     run_layer(i, x, {step.positions, step.longest_sequence, &target},

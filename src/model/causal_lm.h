@@ -3,7 +3,7 @@
 //
 //   CausalLm model = load_model("Qwen3-8B", at::kCUDA, compute_dtype(at::kCUDA));
 //   const at::Tensor hidden = model.hidden_states(pack(sequences, model.device()));
-//   const auto scores = token_scores(hidden, model.head(), ...);
+//   const auto scores = token_scores(hidden, model.head().weight, ...);
 #pragma once
 
 #include <memory>
@@ -24,12 +24,6 @@ namespace antisd {
 at::ScalarType compute_dtype(at::Device device, const std::string& name = "auto");
 const char* dtype_name(at::ScalarType dtype);  // "fp32", "bf16", "fp16"
 
-struct Parameter {
-  std::string name;  // ours; several tensors of a file may lie in one (weight_slices)
-  at::Tensor value;  // in the compute dtype; a leaf that collects gradients once
-                     // require_gradients() was called
-};
-
 class CausalLm {
  public:
   // Weights are there but not set. InputError for experts in fp16.
@@ -39,10 +33,10 @@ class CausalLm {
   at::Device device() const { return device_; }
   at::ScalarType dtype() const { return dtype_; }
 
-  // [tokens, hidden], after the last norm. With `checkpoint`, the backward pass computes each layer
-  // anew instead of keeping its intermediate values, attention's result aside. InputError for ids
+  // [tokens, hidden], after the last norm. With kRecomputed, the backward pass computes each layer
+  // again instead of keeping its intermediate values, attention's result aside. InputError for ids
   // outside the vocabulary or sequences that are too long.
-  at::Tensor hidden_states(const PackedBatch& batch, bool checkpoint = false) const;
+  at::Tensor hidden_states(const PackedBatch& batch, Pass pass = Pass::kInference) const;
 
   // Tokens that follow others in a cache: their keys and values are stored there, then attention
   // reads the cache. extend() does no more; decode() yields [rows, hidden], after the last norm. No
@@ -60,16 +54,13 @@ class CausalLm {
   const at::Tensor& embedding() const { return embedding_; }
   const at::Tensor& final_norm() const { return final_norm_; }
   const std::vector<LayerWeights>& layers() const { return layers_; }
-  // [vocabulary, hidden]; the embedding itself where the head is tied.
-  const at::Tensor& head() const { return head_.defined() ? head_ : embedding_; }
+  // [vocabulary, hidden], without a bias; the embedding itself where the head is tied.
+  const Linear& head() const { return head_; }
 
-  std::vector<Parameter>& parameters() { return parameters_; }
-  const std::vector<Parameter>& parameters() const { return parameters_; }
-  void require_gradients();
+  ParameterStore& parameters() { return parameters_; }
+  const ParameterStore& parameters() const { return parameters_; }
 
  private:
-  at::Tensor add_parameter(std::string name, std::vector<std::int64_t> sizes);
-  void add_layer(const LayerShape& layer, const std::string& prefix);
   // What the layers need to know of the tokens that run through them.
   struct Tokens {
     const at::Tensor& positions;
@@ -88,9 +79,11 @@ class CausalLm {
   ModelShape shape_;
   at::Device device_;
   at::ScalarType dtype_;
-  std::vector<Parameter> parameters_;
-  at::Tensor embedding_, final_norm_, head_;
+  ParameterStore parameters_;
+  // Borrowed from it.
+  at::Tensor embedding_, final_norm_;
   std::vector<LayerWeights> layers_;
+  Linear head_;
   // Tables by settings, made when a longer one is first needed; several threads may score at once.
   struct RopeCache {
     std::mutex mutex;

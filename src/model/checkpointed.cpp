@@ -6,19 +6,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-using LayerFunction = std::function<at::Tensor(const at::Tensor&)>;
+using LayerFunction = std::function<at::Tensor(const at::Tensor&, Pass)>;
 
 // Carries the function through the context, which holds only such objects.
 struct FunctionHolder : torch::CustomClassHolder {
   explicit FunctionHolder(LayerFunction function) : function(std::move(function)) {}
   LayerFunction function;
-};
-
-thread_local bool recomputing = false;
-
-struct Recomputing {
-  Recomputing() { recomputing = true; }
-  ~Recomputing() { recomputing = false; }
 };
 
 struct Checkpointed : torch::autograd::Function<Checkpointed> {
@@ -27,7 +20,7 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
     context->save_for_backward({x});
     context->saved_data["function"] = c10::IValue::make_capsule(holder);
     const at::NoGradGuard no_grad;
-    return holder->function(x);
+    return holder->function(x, Pass::kInference);
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -35,10 +28,7 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
     const auto& function = static_cast<FunctionHolder&>(*capsule).function;
     const at::Tensor x = context->get_saved_variables()[0].detach().requires_grad_(true);
     const at::AutoGradMode with_grad(true);
-    const at::Tensor y = [&] {
-      const Recomputing mark;
-      return function(x);
-    }();
+    const at::Tensor y = function(x, Pass::kRecomputed);
     torch::autograd::backward({y},
                               {gradients[0]});  // also adds to the leaves that the function reads
     return {x.grad(), at::Tensor()};
@@ -46,10 +36,6 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
 };
 
 }  // namespace
-
-bool is_recomputing() {
-  return recomputing;
-}
 
 at::Tensor checkpointed(const LayerFunction& function, const at::Tensor& x) {
   return Checkpointed::apply(x, c10::make_intrusive<FunctionHolder>(function));

@@ -6,15 +6,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "model/pass.h"
+
 namespace antisd {
 
-// function(x), differentiable in x and in every leaf that the function reads. What the function
-// captures must live until the backward pass and must not change before it.
-at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&)>& function,
+// function(x, kInference), differentiable in x and in every leaf that the function reads. The
+// backward pass calls function(x, kRecomputed): then nobody reads the function's value, only the
+// graph behind it. What the function captures must live until the backward pass and must not change
+// before it.
+at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&, Pass)>& function,
                         const at::Tensor& x);
-
-// Whether this thread is computing a function anew for its gradients: then nobody reads the
-// function's value, only the graph behind it.
-bool is_recomputing();
 
 }  // namespace antisd

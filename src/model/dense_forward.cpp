@@ -1,5 +1,6 @@
 #include "model/dense_forward.h"
 
+#include "model/architecture.h"
 #include "ops/panels.h"
 
 namespace antisd {
@@ -23,7 +24,7 @@ class DenseForward {
         shape_(model.shape()),
         eps_(static_cast<float>(shape_.norm_eps)),
         tokens_(tokens),
-        norm_after_(shape_.architecture == Architecture::kOlmo3),
+        norm_after_(shape_.architecture->panel_form == PanelForm::kNormsAfter),
         stream_(memory_.panels(shape_.hidden, panel_count(tokens.count))) {
     for (std::int64_t i = 0; i < tokens.count; ++i)
       longest_ = std::max<std::int64_t>(longest_, tokens.positions[i] + 1);
@@ -112,7 +113,7 @@ class DenseForward {
       x = normed;
     }
     const Panels qkv = scratch(1, q_width + 2 * kv_width, run.panels);
-    panel_product(data(w.qkv), data(w.qkv_bias), x, qkv, /*add=*/false);
+    product(w.qkv, x, qkv, /*add=*/false);
     const Panels q = qkv.rows(0, q_width), k = qkv.rows(q_width, kv_width),
                  v = qkv.rows(q_width + kv_width, kv_width);
     if (w.q_norm.defined()) {  // over a head, or over the whole projection
@@ -132,23 +133,26 @@ class DenseForward {
     const std::int64_t width = shape_.heads * shape_.head_dim;
     const Panels x = stream(run), attended = scratch(0, width, run.panels);
     load_panels(mixed + run.first_token * width, width, run.tokens, attended);
-    add_product(w.output, w.output_bias, attended, w.first_norm, x);
+    add_product(w.output, attended, w.first_norm, x);
     Panels normed = x;
     if (!norm_after_) {
       normed = scratch(1, shape_.hidden, run.panels);
       panel_norm(x, data(w.second_norm), eps_, normed);
     }
     const Panels middle = scratch(2, shape_.intermediate, run.panels);
-    panel_gated_product(data(w.gate_up), data(w.gate_up_bias), normed, middle);
-    add_product(w.down, w.down_bias, middle, w.second_norm, x);
+    panel_gated_product(data(w.gate_up.weight), data(w.gate_up.bias), normed, middle);
+    add_product(w.down, middle, w.second_norm, x);
+  }
+
+  static void product(const Linear& linear, Panels x, Panels y, bool add) {
+    panel_product(data(linear.weight), data(linear.bias), x, y, add);
   }
 
   // x += weight y + bias, normed before it is added where norms come after.
-  void add_product(const at::Tensor& weight, const at::Tensor& bias, Panels y,
-                   const at::Tensor& norm, Panels x) const {
-    if (!norm_after_) return panel_product(data(weight), data(bias), y, x, /*add=*/true);
+  void add_product(const Linear& linear, Panels y, const at::Tensor& norm, Panels x) const {
+    if (!norm_after_) return product(linear, y, x, /*add=*/true);
     const Panels sum = scratch(3, shape_.hidden, y.count);
-    panel_product(data(weight), data(bias), y, sum, /*add=*/false);
+    product(linear, y, sum, /*add=*/false);
     panel_norm(sum, data(norm), eps_, sum);
     panel_add(sum, x);
   }
@@ -166,8 +170,8 @@ class DenseForward {
 }  // namespace
 
 bool suits_dense_forward(const CausalLm& model) {
-  if (!model.device().is_cpu() || model.dtype() != at::kFloat || at::GradMode::is_enabled())
-    return false;
+  if (!model.device().is_cpu() || model.dtype() != at::kFloat) return false;
+  if (!model.shape().architecture->panel_form) return false;
   const auto& layers = model.shape().layers;
   return std::none_of(layers.begin(), layers.end(),
                       [](const LayerShape& layer) { return layer.sparse; });

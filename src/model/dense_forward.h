@@ -1,6 +1,7 @@
 // All layers of a dense fp32 model on a CPU without gradients: the maths of layer.h on panels
-// (ops/panels.h). A thread takes a run of tokens through everything between two attentions while it
-// is in the cache. Called inside a parallel region it runs on the calling thread.
+// (ops/panels.h), for architectures that have a PanelForm. A thread takes a run of tokens through
+// everything between two attentions while it is in the cache. Called inside a parallel region it
+// runs on the calling thread.
 #pragma once
 
 #include <functional>
@@ -9,7 +10,7 @@
 
 namespace antisd {
 
-// Whether gradients are off and the model is one of these.
+// Whether the model is one of these.
 bool suits_dense_forward(const CausalLm& model);
 
 struct DenseTokens {

@@ -4,11 +4,34 @@
 
 namespace antisd {
 
+LayerWeights layer_weights(const ParameterStore& store, std::size_t layer) {
+  const ParameterBlock& block = store.blocks()[layer + 1];  // the first one is the embedding
+  LayerWeights w;
+  for (const Parameter& parameter : store.of(block))
+    w.others[parameter.name().substr(block.name.size() + 1)] = parameter.value;
+  const auto take = [&](const std::string& name) {
+    auto found = w.others.extract(name);
+    return found ? found.mapped() : at::Tensor();
+  };
+  const auto linear = [&](const std::string& name) {
+    return Linear{take(name), take(name + "_bias")};
+  };
+  w.first_norm = take("first_norm");
+  w.second_norm = take("second_norm");
+  w.qkv = linear("qkv");
+  w.q_norm = take("q_norm");
+  w.k_norm = take("k_norm");
+  w.output = linear("output");
+  w.gate_up = linear("gate_up");
+  w.down = linear("down");
+  w.experts = {linear("router"), linear("experts_gate_up"), linear("experts_down")};
+  return w;
+}
+
 Product self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
                        const LayerInputs& in) {
   const ModelShape& shape = in.shape;
-  const at::Tensor qkv =
-      Product{x, w.qkv, w.qkv_bias}.value();  // [tokens, (heads + 2 kv_heads) head_dim]
+  const at::Tensor qkv = apply(w.qkv, x);  // [tokens, (heads + 2 kv_heads) head_dim]
   const AttentionShape heads{shape.heads, shape.kv_heads, shape.head_dim};
   at::Tensor mixed;  // [tokens, heads, head_dim]
   if (in.cache != nullptr) {
@@ -20,13 +43,12 @@ Product self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
                                             in.rope, in.positions);
     mixed = in.attend(q, k, v);
   }
-  return {mixed.flatten(1), w.output, w.output_bias};
+  return {mixed.flatten(1), w.output};
 }
 
 Product gated_unit(const at::Tensor& x, const LayerWeights& w) {
-  const at::Tensor units =
-      swiglu(Product{x, w.gate_up, w.gate_up_bias}.value());  // [tokens, intermediate]
-  return {units, w.down, w.down_bias};
+  const at::Tensor units = swiglu(apply(w.gate_up, x));  // [tokens, intermediate]
+  return {units, w.down};
 }
 
 }  // namespace antisd

@@ -3,23 +3,30 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 
+#include "model/linear.h"
 #include "model/model_shape.h"
+#include "model/parameter_store.h"
 #include "model/residual_stream.h"
 #include "ops/attention_inputs.h"
-#include "ops/experts.h"
 
 namespace antisd {
 
+// Borrowed from the store: changes of its values are seen here.
 struct LayerWeights {
-  at::Tensor first_norm, second_norm;  // [hidden]
-  at::Tensor qkv, qkv_bias;            // [(heads + 2 kv_heads) head_dim, hidden]
-  at::Tensor q_norm, k_norm;           // [head_dim], or the projection's width
-  at::Tensor output, output_bias;      // [hidden, heads * head_dim]
-  at::Tensor gate_up, gate_up_bias;    // [2 * intermediate, hidden], gate first
-  at::Tensor down, down_bias;          // [hidden, intermediate]
-  ExpertWeights experts;               // of a sparse layer, in place of gate_up and down
+  at::Tensor first_norm, second_norm;        // [hidden]
+  Linear qkv;                                // [(heads + 2 kv_heads) head_dim, hidden]
+  at::Tensor q_norm, k_norm;                 // [head_dim], or the projection's width
+  Linear output;                             // [hidden, heads * head_dim]
+  Linear gate_up;                            // [2 * intermediate, hidden], gate first
+  Linear down;                               // [hidden, intermediate]
+  ExpertLinears experts;                     // of a sparse layer, in place of gate_up and down
+  std::map<std::string, at::Tensor> others;  // what an architecture has beside these, by name
 };
+
+LayerWeights layer_weights(const ParameterStore& store, std::size_t layer);
 
 // Attention proper: queries, keys and values of the new tokens -> their mixtures. Scoring reads the
 // packed batch; sampling its cache, where keys and values then are already.
@@ -39,12 +46,5 @@ struct LayerInputs {
 Product self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
                        const LayerInputs& in);
 Product gated_unit(const at::Tensor& x, const LayerWeights& w);
-
-// Each adds one layer's work to the stream.
-void qwen3_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
-void qwen3_moe_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
-void olmo3_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
-void llama_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
-void qwen2_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in);
 
 }  // namespace antisd

@@ -11,7 +11,7 @@
 
 namespace antisd {
 
-enum class Architecture { kQwen3, kQwen3Moe, kOlmo3, kLlama, kQwen2 };
+struct ArchitectureSpec;  // architecture.h
 
 struct RopeSettings {
   enum class Kind { kDefault, kLinear, kLlama3, kYarn };
@@ -33,7 +33,7 @@ struct LayerShape {
 };
 
 struct ModelShape {
-  Architecture architecture = Architecture::kQwen3;
+  const ArchitectureSpec* architecture = nullptr;
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
   std::int64_t intermediate = 0;

@@ -4,6 +4,7 @@
 
 #include "core/testing.h"
 #include "io/atomic_file.h"
+#include "model/architecture.h"
 #include "model/rope_settings.h"
 #include "model/testing.h"
 #include "model/weights.h"
@@ -24,8 +25,7 @@ TEST(RopeSettings, FrequenciesEqualTransformers) {
   for (const Json& entry : entries) {
     const Json& config = entry["config"];
     ModelShape shape;
-    shape.architecture =
-        config["model_type"] == "olmo3" ? Architecture::kOlmo3 : Architecture::kQwen3;
+    shape.architecture = find_architecture(config["model_type"] == "olmo3" ? "olmo3" : "qwen3");
     shape.max_positions = config["max_position_embeddings"];
     const RopeSettingsPair pair = read_rope_settings(config, shape, "rope.json");
     const RopeSettings& rope =

@@ -63,8 +63,9 @@ TEST_P(Parity, LogitsOfPackedSequences) {
   const at::NoGradGuard no_grad;
   const PackedBatch batch = pack(expected_.sequences, at::kCPU);
   const at::Tensor hidden = model_.hidden_states(batch).index_select(0, fixture_rows(batch));
-  EXPECT_LT(largest_difference(at::linear(hidden, model_.head()), expected_.tensors.at("logits")),
-            1e-4);
+  EXPECT_LT(
+      largest_difference(at::linear(hidden, model_.head().weight), expected_.tensors.at("logits")),
+      1e-4);
 }
 
 TEST_P(Parity, PackedEqualsOneByOne) {
@@ -92,10 +93,10 @@ TEST_P(Parity, SharedPrefixesChangeNothing) {
   const PackedBatch apart = pack(family, at::kCPU, {.share = false});
   const PackedBatch together = pack(family, at::kCPU, {.least_shared = 3});
   EXPECT_LT(together.tokens(), apart.tokens());
-  model_.require_gradients();
-  const auto gradients = [&](const PackedBatch& batch, bool checkpoint) {
+  model_.parameters().require_gradients();
+  const auto gradients = [&](const PackedBatch& batch, Pass pass) {
     const at::Tensor hidden =
-        model_.hidden_states(batch, checkpoint).index_select(0, fixture_rows(batch));
+        model_.hidden_states(batch, pass).index_select(0, fixture_rows(batch));
     hidden.square().sum().backward();
     std::vector<at::Tensor> result = {hidden.detach()};
     for (Parameter& parameter : model_.parameters()) {
@@ -105,8 +106,9 @@ TEST_P(Parity, SharedPrefixesChangeNothing) {
     }
     return result;
   };
-  const auto reference = gradients(apart, false), shared = gradients(together, false),
-             recomputed = gradients(together, true);
+  const auto reference = gradients(apart, Pass::kTraining),
+             shared = gradients(together, Pass::kTraining),
+             recomputed = gradients(together, Pass::kRecomputed);
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const double scale = std::max(1.0, reference[i].abs().max().item<double>());
     EXPECT_LT(largest_difference(reference[i], shared[i]), 1e-5 * scale) << i;
@@ -116,8 +118,9 @@ TEST_P(Parity, SharedPrefixesChangeNothing) {
 
 TEST_P(Parity, ScoresAndGradients) {
   const PackedBatch batch = pack(expected_.sequences, at::kCPU);
-  model_.require_gradients();
-  const at::Tensor hidden = model_.hidden_states(batch).index_select(0, fixture_rows(batch));
+  model_.parameters().require_gradients();
+  const at::Tensor hidden =
+      model_.hidden_states(batch, Pass::kTraining).index_select(0, fixture_rows(batch));
   // The targets: each sequence's next token; its last position has none.
   std::vector<std::int64_t> positions;
   std::vector<std::int32_t> targets;
@@ -130,7 +133,7 @@ TEST_P(Parity, ScoresAndGradients) {
     row += static_cast<std::int64_t>(sequence.size());
   }
   const at::Tensor where = at::tensor(at::ArrayRef<std::int64_t>(positions), at::kLong);
-  const auto scores = token_scores(hidden.index_select(0, where), model_.head(),
+  const auto scores = token_scores(hidden.index_select(0, where), model_.head().weight,
                                    at::tensor(at::ArrayRef<std::int32_t>(targets), at::kInt), 1.0,
                                    model_.shape().vocabulary, {.tokens = 7, .vocabulary = 13});
   EXPECT_LT(largest_difference(scores.logp, expected_.tensors.at("logp").index_select(0, where)),
@@ -142,11 +145,11 @@ TEST_P(Parity, ScoresAndGradients) {
   const at::Tensor weights = expected_.tensors.at("loss_weights").index_select(0, where);
   ((weights * scores.logp).sum() + 0.1 * scores.entropy.sum()).backward();
   int compared = 0;
-  for (const WeightSlice& slice : weight_slices(model_)) {
-    const at::Tensor gradient = slice.of(model_.parameters()[slice.parameter].value.grad());
-    const at::Tensor& reference = expected_.tensors.at("grad." + slice.name);
+  for (const auto& [parameter, slice] : model_.parameters().stored_tensors()) {
+    const at::Tensor gradient = slice->of(parameter->value.grad());
+    const at::Tensor& reference = expected_.tensors.at("grad." + slice->name);
     const double scale = reference.abs().max().item<double>();
-    EXPECT_LT(largest_difference(gradient, reference), 1e-3 * scale + 1e-6) << slice.name;
+    EXPECT_LT(largest_difference(gradient, reference), 1e-3 * scale + 1e-6) << slice->name;
     ++compared;
   }
   EXPECT_GT(compared, 10);
@@ -164,9 +167,9 @@ TEST_P(Parity, SavedWeightsLoadToTheSameBytes) {
   const testing::TemporaryFolder folder;
   save_model(model_, folder_, folder.path(), at::kFloat);
   const CausalLm again = load_model(folder.path(), at::kCPU, at::kFloat);
-  for (std::size_t i = 0; i < again.parameters().size(); ++i) {
-    EXPECT_TRUE(again.parameters()[i].value.equal(model_.parameters()[i].value))
-        << again.parameters()[i].name;
+  for (const Parameter& parameter : model_.parameters()) {
+    EXPECT_TRUE(again.parameters().at(parameter.name()).value.equal(parameter.value))
+        << parameter.name();
   }
 }
 

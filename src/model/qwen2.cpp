@@ -1,10 +1,27 @@
-// Qwen2 and Qwen2.5: Llama's layer; the biases of queries, keys and values are among the weights.
-#include "model/layer.h"
+// Qwen2 and Qwen2.5: Llama's layer with biases of queries, keys and values, whatever config.json
+// says of them.
+#include "model/architecture.h"
 
 namespace antisd {
+namespace {
 
-void qwen2_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) {
-  llama_layer(x, w, in);
+void read_qwen2_biases(const ConfigFields&, ModelShape& shape) {
+  shape.qkv_bias = true;
+}
+
+}  // namespace
+
+const ArchitectureSpec& qwen2_architecture() {
+  const ArchitectureSpec& llama = llama_architecture();
+  static const ArchitectureSpec spec = {
+      .model_type = "qwen2",
+      .kv_heads = 32,
+      .windows = WindowRule{.slides = slides_from_max_window_layers},
+      .read_biases = read_qwen2_biases,
+      .parameters = llama.parameters,
+      .layer = llama.layer,
+      .panel_form = llama.panel_form};
+  return spec;
 }
 
 }  // namespace antisd

@@ -1,6 +1,5 @@
 #include "model/residual_stream.h"
 
-#include "model/checkpointed.h"
 #include "ops/products.h"
 #include "ops/rms_norm.h"
 #include "ops/stream_norm.h"
@@ -23,16 +22,11 @@ void add_product_(at::Tensor h, const at::Tensor& x, const at::Tensor& w) {
 
 }  // namespace
 
-at::Tensor Product::value() const {
-  if (!weight.defined()) return x;
-  return linear(x, weight, bias);
-}
-
-ResidualStream::ResidualStream(const at::Tensor& x, bool own)
-    : x_(x.to(at::kFloat)), own_(own || x.scalar_type() != at::kFloat) {}
+ResidualStream::ResidualStream(const at::Tensor& x, bool own, Pass pass)
+    : x_(x.to(at::kFloat)), own_(own || x.scalar_type() != at::kFloat), pass_(pass) {}
 
 void ResidualStream::add(Product product) {
-  if (!product.weight.defined()) return add(std::move(product.x));
+  if (!product.linear.weight.defined()) return add(std::move(product.x));
   add_pending(/*may_leave_out=*/false);
   product_ = std::move(product);
 }
@@ -44,9 +38,10 @@ void ResidualStream::add(at::Tensor y) {
 
 void ResidualStream::add_pending(bool may_leave_out) {
   if (product_.x.defined()) {
-    const auto& [x, w, bias] = product_;
-    if (at::GradMode::is_enabled()) {
-      x_ = add_product(x_, {x, w, bias}, may_leave_out && is_recomputing());
+    const at::Tensor& x = product_.x;
+    const auto& [w, bias] = product_.linear;
+    if (pass_ != Pass::kInference) {
+      x_ = add_product(x_, {x, w, bias}, may_leave_out && pass_ == Pass::kRecomputed);
     } else {
       if (own_) {
         add_product_(x_, x, w);
@@ -57,7 +52,7 @@ void ResidualStream::add_pending(bool may_leave_out) {
     }
     own_ = true;
   } else if (y_.defined()) {
-    if (own_ && !at::GradMode::is_enabled()) {
+    if (own_ && pass_ == Pass::kInference) {
       x_.add_(y_);
     } else {
       x_ = x_ + y_;
@@ -69,12 +64,13 @@ void ResidualStream::add_pending(bool may_leave_out) {
 }
 
 at::Tensor ResidualStream::normed(const at::Tensor& weight, double eps) {
-  if (!at::GradMode::is_enabled()) {
+  if (pass_ == Pass::kInference) {
     add_pending(/*may_leave_out=*/false);
     return rms_norm(x_, weight, eps);
   }
   if (y_.defined()) add_pending(/*may_leave_out=*/false);
-  StreamNorm next = add_and_norm(x_, {product_.x, product_.weight, product_.bias}, weight, eps);
+  StreamNorm next =
+      add_and_norm(x_, {product_.x, product_.linear.weight, product_.linear.bias}, weight, eps);
   x_ = std::move(next.stream);
   own_ = own_ || product_.x.defined();
   product_ = {};

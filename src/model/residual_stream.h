@@ -7,30 +7,22 @@
 //   x.add(gated_unit(x.normed(w.second_norm, eps), w));
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include "model/linear.h"
+#include "model/pass.h"
 
 namespace antisd {
 
-// x weight^T + bias, not yet computed. x: [tokens, in]; weight: [out, in]; bias may be undefined.
-// Without a weight it is x itself.
-struct Product {
-  at::Tensor x, weight, bias;
-
-  at::Tensor value() const;
-};
-
 class ResidualStream {
  public:
-  // `x`: [tokens, hidden]. Where gradients are off and `x` is the stream's own, it is changed in
-  // place.
-  ResidualStream(const at::Tensor& x, bool own);
+  // `x`: [tokens, hidden]. For inference, an `x` of the stream's own is changed in place.
+  ResidualStream(const at::Tensor& x, bool own, Pass pass);
 
   // rms_norm of the stream, in the weight's precision.
   at::Tensor normed(const at::Tensor& weight, double eps);
   void add(Product product);
   void add(at::Tensor y);
 
-  // The stream itself, fp32. Where a layer is computed anew for its gradients (is_recomputing()), a
+  // The stream itself, fp32. Where a layer is computed again for its gradients (kRecomputed), a
   // product that waits is left out of the value, though not of the gradients: nobody reads the
   // value of a layer then.
   const at::Tensor& value();
@@ -40,6 +32,7 @@ class ResidualStream {
 
   at::Tensor x_;
   bool own_;
+  Pass pass_;
   Product product_;  // waits, or
   at::Tensor y_;     // waits
 };

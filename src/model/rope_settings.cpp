@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "model/architecture.h"
 
 namespace antisd {
 namespace {
@@ -101,8 +102,7 @@ RopeSettings read_table(const Json& table, double theta, const Json& config,
 
 RopeSettingsPair read_rope_settings(const Json& config, const ModelShape& shape,
                                     const std::string& where) {
-  const bool olmo3 = shape.architecture == Architecture::kOlmo3;
-  double theta = olmo3 ? 500'000 : 10'000;
+  double theta = shape.architecture->rope_theta;
   RopeFields{config, where}.read("rope_theta", theta);
   const Json none = Json::object();
   const Json* table = &none;
@@ -123,9 +123,7 @@ RopeSettingsPair read_rope_settings(const Json& config, const ModelShape& shape,
     return {part("full_attention"), part("sliding_attention")};
   }
   const RopeSettings full = read_table(*table, theta, config, shape, where);
-  if (!olmo3) return {full, full};
-  // Olmo-3 stretches positions in its full-attention layers alone; the window of the others never
-  // grows.
+  if (shape.architecture->scales_rope_in_windows) return {full, full};
   RopeSettings sliding;
   sliding.theta = full.theta;
   return {full, sliding};

@@ -10,7 +10,7 @@
 namespace antisd {
 
 struct RopeSettingsPair {
-  RopeSettings full, sliding;  // by the kind of layer; they differ for Olmo-3 alone
+  RopeSettings full, sliding;  // by the kind of layer
 };
 
 RopeSettingsPair read_rope_settings(const Json& config, const ModelShape& shape,

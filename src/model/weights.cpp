@@ -10,6 +10,7 @@
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"
+#include "model/architecture.h"
 #include "model/not_finite.h"
 
 namespace antisd {
@@ -118,88 +119,23 @@ constexpr const char* kCompanionFiles[] = {"tokenizer.json",
 
 }  // namespace
 
-at::Tensor WeightSlice::of(const at::Tensor& whole) const {
-  const at::Tensor part = expert < 0 ? whole : whole.select(0, expert);
-  return part.narrow(0, first_row, sizes[0]);
-}
-
-std::vector<WeightSlice> weight_slices(const CausalLm& model) {
-  const ModelShape& s = model.shape();
-  std::map<std::string, std::size_t> index;
-  for (std::size_t i = 0; i < model.parameters().size(); ++i)
-    index[model.parameters()[i].name] = i;
-  std::vector<WeightSlice> slices;
-  // The rows of a parameter go to the named tensors in turn; `rows` -1 is the rest.
-  const auto add = [&](const std::string& parameter, std::int64_t expert,
-                       std::vector<std::pair<std::string, std::int64_t>> parts) {
-    const auto found = index.find(parameter);
-    if (found == index.end()) return;
-    const at::Tensor& value = model.parameters()[found->second].value;
-    std::vector<std::int64_t> sizes = value.sizes().vec();
-    if (expert >= 0) sizes.erase(sizes.begin());
-    const std::int64_t all_rows = sizes[0];
-    std::int64_t row = 0;
-    for (const auto& [name, rows] : parts) {
-      sizes[0] = rows < 0 ? all_rows - row : rows;
-      slices.push_back({name, found->second, expert, row, sizes});
-      row += sizes[0];
-    }
-    ANTISD_CHECK_EQ(row, all_rows);
-  };
-  const bool post_norm = s.architecture == Architecture::kOlmo3;
-  const std::int64_t q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
-  add("embedding", -1, {{"model.embed_tokens.weight", -1}});
-  for (std::size_t i = 0; i < s.layers.size(); ++i) {
-    const std::string ours = fmt::format("layers.{}.", i),
-                      theirs = fmt::format("model.layers.{}.", i);
-    const std::string attention = theirs + "self_attn.", mlp = theirs + "mlp.";
-    add(ours + "first_norm", -1,
-        {{theirs + (post_norm ? "post_attention_layernorm" : "input_layernorm") + ".weight", -1}});
-    add(ours + "second_norm", -1,
-        {{theirs + (post_norm ? "post_feedforward_layernorm" : "post_attention_layernorm") +
-              ".weight",
-          -1}});
-    for (const auto& [suffix, kind] : {std::pair{"", ".weight"}, std::pair{"_bias", ".bias"}}) {
-      add(ours + "qkv" + suffix, -1,
-          {{attention + "q_proj" + kind, q},
-           {attention + "k_proj" + kind, kv},
-           {attention + "v_proj" + kind, kv}});
-      add(ours + "output" + suffix, -1, {{attention + "o_proj" + kind, -1}});
-      add(ours + "gate_up" + suffix, -1,
-          {{mlp + "gate_proj" + kind, s.intermediate}, {mlp + "up_proj" + kind, -1}});
-      add(ours + "down" + suffix, -1, {{mlp + "down_proj" + kind, -1}});
-    }
-    add(ours + "q_norm", -1, {{attention + "q_norm.weight", -1}});
-    add(ours + "k_norm", -1, {{attention + "k_norm.weight", -1}});
-    if (!s.layers[i].sparse) continue;
-    add(ours + "router", -1, {{mlp + "gate.weight", -1}});
-    for (std::int64_t e = 0; e < s.experts; ++e) {
-      const std::string expert = fmt::format("{}experts.{}.", mlp, e);
-      add(ours + "experts_gate_up", e,
-          {{expert + "gate_proj.weight", s.expert_intermediate}, {expert + "up_proj.weight", -1}});
-      add(ours + "experts_down", e, {{expert + "down_proj.weight", -1}});
-    }
-  }
-  add("final_norm", -1, {{"model.norm.weight", -1}});
-  add("head", -1, {{"lm_head.weight", -1}});
-  return slices;
-}
-
 void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadOptions options) {
   const SafetensorsDirectory files(directory);
-  const std::vector<WeightSlice> slices = weight_slices(model);
+  const std::vector<StoredTensor> tensors = model.parameters().stored_tensors();
   // A tied model's file may hold the matrix under either name, or under both.
   const bool tied = model.shape().tied_head;
-  const SafetensorsTensor* head = files.find("lm_head.weight");
-  const SafetensorsTensor* embedding = files.find("model.embed_tokens.weight");
+  const ArchitectureSpec& names = *model.shape().architecture;
+  const SafetensorsTensor* head = files.find(names.head_tensor);
+  const SafetensorsTensor* embedding = files.find(names.embedding_tensor);
   if (tied && embedding == nullptr) embedding = head;
 
   Mismatch mismatch;
   std::map<std::string, bool> known;
   std::vector<const SafetensorsTensor*> sources;
-  for (const WeightSlice& slice : slices) {
+  for (const StoredTensor& tensor : tensors) {
+    const WeightSlice& slice = *tensor.slice;
     const SafetensorsTensor* source =
-        slice.name == "model.embed_tokens.weight" ? embedding : files.find(slice.name);
+        slice.name == names.embedding_tensor ? embedding : files.find(slice.name);
     sources.push_back(source);
     known[slice.name] = true;
     if (source == nullptr) {
@@ -212,7 +148,7 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
       mismatch.mistyped.push_back(fmt::format("{} is {}", slice.name, name_of(source->type)));
     }
   }
-  if (tied) known["lm_head.weight"] = true;
+  if (tied) known[names.head_tensor] = true;
   const auto is_surplus = [&](const std::string& name) {
     return !known.contains(name) && !is_harmless_surplus(name);
   };
@@ -225,17 +161,19 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
   mismatch.throw_if_any(directory);
   if (tied && head != nullptr && head != embedding && !same_values(*head, *embedding)) {
     throw InputError(
-        "config.json ties the head to the embedding, but lm_head.weight differs from it",
+        fmt::format("config.json ties the head to the embedding, but {} differs from it",
+                    names.head_tensor),
         {.where = directory.string(), .remedy = "set tie_word_embeddings to false"});
   }
 
   const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < slices.size(); ++i) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [parameter, slice] = tensors[i];
     const at::Tensor source = tensor_of(*sources[i]);
-    if (options.check_weights) check_finite(source, slices[i].name, directory);
-    at::Tensor target = slices[i].of(model.parameters()[slices[i].parameter].value);
+    if (options.check_weights) check_finite(source, slice->name, directory);
+    at::Tensor target = slice->of(parameter->value);
     target.copy_(source);
-    if (model.dtype() == at::kHalf) check_range(target, slices[i].name, directory);
+    if (model.dtype() == at::kHalf) check_range(target, slice->name, directory);
   }
 }
 
@@ -249,17 +187,16 @@ CausalLm load_model(const std::filesystem::path& directory, at::Device device, a
 void save_model(const CausalLm& model, const std::filesystem::path& origin,
                 const std::filesystem::path& directory, at::ScalarType dtype) {
   std::filesystem::create_directories(directory);
-  const std::vector<WeightSlice> slices = weight_slices(model);
+  const std::vector<StoredTensor> tensors = model.parameters().stored_tensors();
   std::vector<TensorSpec> specs;
-  for (const WeightSlice& slice : slices)
-    specs.push_back({slice.name, tensor_type(dtype), slice.sizes});
+  for (const StoredTensor& tensor : tensors)
+    specs.push_back({tensor.slice->name, tensor_type(dtype), tensor.slice->sizes});
   ShardedSafetensorsWriter writer(directory, specs, kShardBytes);
-  for (const WeightSlice& slice : slices) {
-    const at::Tensor part = slice.of(model.parameters()[slice.parameter].value.detach())
-                                .to(dtype)
-                                .contiguous()
-                                .to(at::kCPU);
-    writer.write(slice.name, {static_cast<const std::byte*>(part.const_data_ptr()), part.nbytes()});
+  for (const auto& [parameter, slice] : tensors) {
+    const at::Tensor part =
+        slice->of(parameter->value.detach()).to(dtype).contiguous().to(at::kCPU);
+    writer.write(slice->name,
+                 {static_cast<const std::byte*>(part.const_data_ptr()), part.nbytes()});
   }
   writer.finish();
   for (const char* name : kCompanionFiles) {
@@ -279,10 +216,8 @@ void initialise_randomly(CausalLm& model, std::uint64_t seed, double deviation) 
   const at::NoGradGuard no_grad;
   at::Generator generator = at::detail::createCPUGenerator(seed);
   for (Parameter& parameter : model.parameters()) {
-    const bool is_norm = parameter.name.ends_with("norm"),
-               is_bias = parameter.name.ends_with("bias");
-    if (is_norm || is_bias) {
-      parameter.value.fill_(is_norm ? 1.0 : 0.0);
+    if (parameter.spec.kind != ParameterKind::kMatrix) {
+      parameter.value.fill_(parameter.spec.kind == ParameterKind::kNorm ? 1.0 : 0.0);
     } else {
       parameter.value.copy_(at::randn(parameter.value.sizes(), generator, at::kFloat) * deviation);
     }

@@ -1,30 +1,14 @@
-// Weights between a model and a Hugging Face directory. In memory the projections of queries, keys
-// and values lie in one matrix, so do gate and up and the experts of a layer; on disk each has a
-// tensor of its own.
+// Weights between a model and a Hugging Face directory, tensor by tensor (parameter_spec.h).
+//
+//   CausalLm model = load_model("Qwen3-8B", at::kCPU, at::kFloat);
+//   save_model(model, "Qwen3-8B", "out", at::kBFloat16);
 #pragma once
 
 #include <filesystem>
-#include <string>
-#include <vector>
 
 #include "model/causal_lm.h"
 
 namespace antisd {
-
-// One tensor of the directory as a part of one of our parameters.
-struct WeightSlice {
-  std::string name;       // as in the files: "model.layers.0.self_attn.q_proj.weight"
-  std::size_t parameter;  // index into CausalLm::parameters()
-  std::int64_t expert = -1;
-  std::int64_t first_row = 0;
-  std::vector<std::int64_t> sizes;
-
-  // The part of `whole`, a tensor of the parameter's sizes (its value, gradient or moment). Shares
-  // its memory.
-  at::Tensor of(const at::Tensor& whole) const;
-};
-
-std::vector<WeightSlice> weight_slices(const CausalLm& model);
 
 struct LoadOptions {
   bool check_weights = false;  // refuse tensors with NaN or infinity, by name

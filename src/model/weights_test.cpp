@@ -34,12 +34,7 @@ class Weights : public ::testing::Test {
   std::string error_of_load(LoadOptions options = {}) {
     return error_of([&] { load_model(folder_.path(), at::kCPU, at::kFloat, options); });
   }
-  Parameter& parameter(const std::string& name) {
-    for (Parameter& parameter : model_.parameters()) {
-      if (parameter.name == name) return parameter;
-    }
-    throw std::logic_error("no parameter " + name);
-  }
+  Parameter& parameter(const std::string& name) { return model_.parameters().at(name); }
   // The saved tensors, changed by `change`, written again as one file.
   void rewrite(const std::function<void(std::vector<TensorSpec>&)>& change) {
     std::vector<TensorSpec> specs;
@@ -152,9 +147,10 @@ TEST_F(Weights, EveryPrecisionOfFilesLoadsIntoEveryPrecisionOfModels) {
     save(stored);
     for (const at::ScalarType wanted : {at::kFloat, at::kHalf, at::kBFloat16}) {
       const CausalLm loaded = load_model(folder_.path(), at::kCPU, wanted);
-      for (std::size_t i = 0; i < loaded.parameters().size(); ++i) {
-        const at::Tensor expected = model_.parameters()[i].value.to(stored).to(wanted);
-        EXPECT_TRUE(loaded.parameters()[i].value.equal(expected)) << loaded.parameters()[i].name;
+      for (const Parameter& parameter : model_.parameters()) {
+        const at::Tensor expected = parameter.value.to(stored).to(wanted);
+        EXPECT_TRUE(loaded.parameters().at(parameter.name()).value.equal(expected))
+            << parameter.name();
       }
     }
   }

@@ -19,52 +19,26 @@ AdamWOptions adamw_options(const OptimConfig& config) {
           .grad_clip = config.grad_clip};
 }
 
-AdamW::AdamW(CausalLm& model, AdamWOptions options, Communicator& processes)
-    : model_(model), options_(options), processes_(processes) {
-  model.require_gradients();
-  for (const Parameter& parameter : model.parameters()) {
-    const at::Tensor weight = parameter.value.detach();
-    State& state = state_.emplace_back();
-    if (weight.scalar_type() != at::kFloat) state.master = weight.to(at::kFloat);
-    state.first = at::zeros_like(weight, at::kFloat);
-    state.second = at::zeros_like(state.first);
-  }
-  sums_.resize(state_.size());
-}
-
-void AdamW::take_gradients() {
-  const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    at::Tensor& gradient = model_.parameters()[i].value.mutable_grad();
-    if (!gradient.defined() || gradient.scalar_type() == at::kFloat) continue;
-    if (sums_[i].defined()) {
-      sums_[i].add_(gradient);
-    } else {
-      sums_[i] = gradient.to(at::kFloat);
-    }
-    gradient.reset();
-  }
-}
-
-void AdamW::drop_gradients() {
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    model_.parameters()[i].value.mutable_grad().reset();
-    sums_[i].reset();
-  }
+AdamW::AdamW(CausalLm& model, AdamWOptions options, const Communicator& processes)
+    : parameters_(model.parameters()), options_(options) {
+  refuse_several(processes);
+  parameters_.require_gradients();
+  parameters_.make_optimizer_state();
 }
 
 UpdateReport AdamW::step(double lr, double gradient_scale) {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> gradients;
-  std::vector<std::size_t> owners;  // of the gradients, among the parameters
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    const at::Tensor& own = model_.parameters()[i].value.grad();
+  std::vector<Parameter*> updated;
+  std::vector<at::Tensor> gradients;  // of those
+  for (Parameter& parameter : parameters_) {
+    if (!parameter.spec.trainable) continue;
+    const at::Tensor& own = parameter.value.grad();
     // Of 16-bit gradients that were not taken there is one set alone, which needs no sum.
-    ANTISD_CHECK(!(sums_[i].defined() && own.defined()));
-    const at::Tensor& gradient = sums_[i].defined() ? sums_[i] : own;
+    ANTISD_CHECK(!(parameter.gradient_sum.defined() && own.defined()));
+    const at::Tensor& gradient = parameter.gradient_sum.defined() ? parameter.gradient_sum : own;
     if (!gradient.defined()) continue;
+    updated.push_back(&parameter);
     gradients.push_back(gradient.contiguous());
-    owners.push_back(i);
   }
   drop_gradients();
 
@@ -73,10 +47,9 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
   double total = 0;
   for (std::size_t i = 0; i < squares.size(); ++i) {
     total += squares[i];
-    if (!std::isfinite(squares[i]) && report.culprit.empty())
-      report.culprit = model_.parameters()[owners[i]].name;
+    if (!std::isfinite(squares[i]) && report.culprit.empty()) report.culprit = updated[i]->name();
   }
-  report.grad_norm = std::sqrt(sum(processes_, total)) / gradient_scale;
+  report.grad_norm = std::sqrt(total) / gradient_scale;
   if (!std::isfinite(report.grad_norm)) return report;
   // The small number is torch.nn.utils.clip_grad_norm_'s.
   report.clip_scale = std::min(1.0, options_.grad_clip / (report.grad_norm + 1e-6));
@@ -89,9 +62,9 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
                                               .weight_decay = options_.weight_decay},
                                              steps_, report.clip_scale / gradient_scale);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const State& state = state_[owners[i]];
-    adamw_step({model_.parameters()[owners[i]].value.detach(), state.master, gradients[i],
-                state.first, state.second},
+    const Parameter& parameter = *updated[i];
+    adamw_step({parameter.value.detach(), parameter.master, gradients[i], parameter.first_moment,
+                parameter.second_moment},
                factors);
     gradients[i].reset();
   }
@@ -108,8 +81,8 @@ void AdamW::restore(std::int64_t steps) {
   const at::NoGradGuard no_grad;
   steps_ = steps;
   drop_gradients();
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    if (state_[i].master.defined()) model_.parameters()[i].value.copy_(state_[i].master);
+  for (Parameter& parameter : parameters_) {
+    if (parameter.master.defined()) parameter.value.copy_(parameter.master);
   }
 }
 

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "config/run_config.h"
 #include "dist/communicator.h"
@@ -37,39 +36,30 @@ struct UpdateReport {
 
 class AdamW {
  public:
-  // What the optimizer keeps of one parameter, on its device.
-  struct State {
-    at::Tensor master;         // undefined where the weight is its own master (fp32)
-    at::Tensor first, second;  // moments
-  };
-
-  // Makes the model's parameters collect gradients. Model and processes outlive the optimizer.
-  // Several processes hold a part of the parameters each, and the norm is over all parts.
-  AdamW(CausalLm& model, AdamWOptions options, Communicator& processes);
+  // Makes the model's trainable parameters collect gradients, and their masters and moments in the
+  // store. The model outlives the optimizer. Every process holds all parameters and a part of the
+  // batch; until gradients are summed over processes, more than one is refused.
+  AdamW(CausalLm& model, AdamWOptions options, const Communicator& processes);
 
   // After the backward pass of each micro-batch, where a step has more than one: adds the gradients
   // up in fp32. Gradients of fp32 weights add up where they are.
-  void take_gradients();
-  void drop_gradients();
+  void take_gradients() { parameters_.take_gradients(); }
+  void drop_gradients() { parameters_.drop_gradients(); }
 
   // Clips and steps, all in one pass over the memory. The gradients are gone afterwards, applied or
-  // not. A parameter without a gradient stays as it is. Waits for the device once, for the norm.
-  // `gradient_scale`: how many times too large the gradients are (see gradient_scale below).
+  // not. A parameter without a gradient stays as it is, and so does a frozen one. Waits for the
+  // device once, for the norm. `gradient_scale`: how many times too large the gradients are (see
+  // gradient_scale below).
   UpdateReport step(double lr, double gradient_scale = 1);
 
   std::int64_t steps() const { return steps_; }  // applied so far
 
-  // For checkpoints: one for each of model.parameters(), in their order.
-  const std::vector<State>& state() const { return state_; }
-  // After new values were written into the state: the count of steps, and weights from masters.
+  // After new masters and moments were written: the count of steps, and weights from masters.
   void restore(std::int64_t steps);
 
  private:
-  CausalLm& model_;
+  ParameterStore& parameters_;
   AdamWOptions options_;
-  Communicator& processes_;
-  std::vector<State> state_;
-  std::vector<at::Tensor> sums_;  // of gradients in fp32; undefined where none was taken
   std::int64_t steps_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include "model/architecture.h"
 #include "run/checkpoint/folders.h"
 
 namespace antisd {
@@ -53,8 +54,10 @@ DiskPlan plan_disk(const ModelShape& shape, const RunConfig& config, at::ScalarT
   // Weights, moments, masters of 16-bit weights, and the average that a slow teacher is.
   const double element = dtype == at::kFloat ? 4 : 2, masters = dtype == at::kFloat ? 0 : 4;
   DiskPlan plan;
-  plan.checkpoint_bytes = (element + 8 + masters + (slow_teacher ? 4 : 0)) *
-                          static_cast<double>(shape.parameter_count());
+  for (const ParameterSpec& spec : parameter_specs(shape)) {
+    const double bytes = element + (spec.trainable ? 8 + masters : 0) + (slow_teacher ? 4 : 0);
+    plan.checkpoint_bytes += bytes * static_cast<double>(spec.count());
+  }
   // Before one is pruned the next is whole.
   const CheckpointConfig& saved = config.checkpoint;
   const std::int64_t at_most = saved.keep + 1 + (saved.keep_best.empty() ? 0 : 1);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/testing.h"
+#include "model/architecture.h"
 #include "trainer/testing.h"
 
 namespace antisd {
@@ -57,6 +58,7 @@ TEST(DiskPlan, SaysWhatIsMissingInNumbers) {
   RunConfig config;
   config.options().assign("record.dir=/nowhere/deeper");
   ModelShape shape;
+  shape.architecture = find_architecture("qwen3");
   shape.vocabulary = std::int64_t{1} << 40;  // an embedding that no disk holds
   shape.hidden = 1 << 20;
   const DiskPlan plan = plan_disk(shape, config, at::kBFloat16, false);

@@ -1,7 +1,8 @@
 // SDPO's gradient: the divergence between student and teacher on the student's likeliest tokens,
 // straight from hidden states, a block of tokens at a time.
 //
-//   const Distillation d = distil(student_hidden, model.head(), teacher_hidden, teacher.head(),
+//   const Distillation d = distil(student_hidden, model.head().weight, teacher_hidden,
+//   teacher.head().weight,
 //                                 options);
 //   student_hidden.backward(d.hidden_gradient);     // and d.head_gradient to the head
 #pragma once

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "inference/rollout_engine.h"
+#include "model/architecture.h"
 #include "ops/token_scores.h"
 
 namespace antisd {
@@ -68,7 +69,11 @@ double MemoryPlan::needed() const {
 
 MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const Method& method,
                        at::Device device, at::ScalarType dtype) {
-  const double count = static_cast<double>(shape.parameter_count());
+  double count = 0, trained = 0;  // elements
+  for (const ParameterSpec& spec : parameter_specs(shape)) {
+    count += static_cast<double>(spec.count());
+    if (spec.trainable) trained += static_cast<double>(spec.count());
+  }
   const bool fp32 = dtype == at::kFloat;
   const double element = fp32 ? 4 : 2;
   const double longest =
@@ -84,8 +89,8 @@ MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const M
     plan.parts.push_back({std::move(name), bytes, when, std::move(how)});
   };
   add("weights", element * count, MemoryTime::kAlways, each);
-  if (!fp32) add("masters", 4 * count, MemoryTime::kAlways, "4 bytes a parameter");
-  add("moments", 8 * count, MemoryTime::kAlways, "2 x 4 bytes a parameter");
+  if (!fp32) add("masters", 4 * trained, MemoryTime::kAlways, "4 bytes a parameter");
+  add("moments", 8 * trained, MemoryTime::kAlways, "2 x 4 bytes a parameter");
   if (config.loss.kl_coef > 0) add("reference", element * count, MemoryTime::kAlways, each);
 
   if (method.slow_teacher()) {
@@ -99,10 +104,11 @@ MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const M
       fmt::format("at most: {} sequences of {} tokens; with less, fewer decode at a time",
                   sequences, longest));
 
-  add("gradients", element * count, MemoryTime::kUpdate, each);
+  add("gradients", element * trained, MemoryTime::kUpdate, each);
   const bool several = responses * longest > tokens;
   if (several && !fp32)
-    add("gradient sums", 4 * count, MemoryTime::kUpdate, "4 bytes a parameter, over micro-batches");
+    add("gradient sums", 4 * trained, MemoryTime::kUpdate,
+        "4 bytes a parameter, over micro-batches");
   add("activations", activation_bytes(shape, config.model.gradient_checkpointing, tokens, element),
       MemoryTime::kUpdate,
       fmt::format("a micro-batch of {} tokens{}", tokens,

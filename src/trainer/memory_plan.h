@@ -4,8 +4,9 @@
 //   for (const MemoryPart& part : plan.parts) print(part.name, part.bytes);
 //   if (plan.needed() > available_memory(device)) ...
 //
-// What tensors hold for good is counted to the byte. What a pass keeps is an estimate: allocators
-// round and libraries have work space of their own.
+// What tensors hold for good is counted to the byte, without the gaps between parameters
+// (kPieceElements). What a pass keeps is an estimate: allocators round and libraries have work space
+// of their own.
 #pragma once
 
 #include <cstdint>

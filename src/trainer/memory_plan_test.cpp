@@ -43,11 +43,11 @@ TEST(MemoryPlan, WhatStaysIsCountedToTheByte) {
       const auto processes = alone();
       const AdamW optimizer(model, {}, *processes);
       double weights = 0, masters = 0, moments = 0;
-      for (const Parameter& parameter : model.parameters())
+      for (const Parameter& parameter : model.parameters()) {
         weights += static_cast<double>(parameter.value.nbytes());
-      for (const AdamW::State& state : optimizer.state()) {
-        if (state.master.defined()) masters += static_cast<double>(state.master.nbytes());
-        moments += static_cast<double>(state.first.nbytes() + state.second.nbytes());
+        if (parameter.master.defined()) masters += static_cast<double>(parameter.master.nbytes());
+        moments +=
+            static_cast<double>(parameter.first_moment.nbytes() + parameter.second_moment.nbytes());
       }
       RunConfig config;
       const Method method = resolve_method(config.method, config.loss);

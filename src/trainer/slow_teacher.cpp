@@ -4,21 +4,19 @@
 
 namespace antisd {
 
-SlowTeacher::SlowTeacher(const CausalLm& student, const AdamW& optimizer)
+SlowTeacher::SlowTeacher(const CausalLm& student)
     : average_(student.shape(), student.device(), at::kFloat) {
   if (student.dtype() != at::kFloat)
     rounded_.emplace(student.shape(), student.device(), student.dtype());
-  follow(student, optimizer, /*rate=*/1);
+  follow(student, /*rate=*/1);
 }
 
-void SlowTeacher::follow(const CausalLm& student, const AdamW& optimizer, double rate) {
+void SlowTeacher::follow(const CausalLm& student, double rate) {
   const at::NoGradGuard no_grad;
-  for (std::size_t p = 0; p < average_.parameters().size(); ++p) {
-    const at::Tensor& master = optimizer.state()[p].master;
-    const at::Tensor& exact = master.defined() ? master : student.parameters()[p].value;
-    at::Tensor& average = average_.parameters()[p].value;
+  for (Parameter& average : average_.parameters()) {
+    const at::Tensor& exact = student.parameters().at(average.name()).exact();
     // Weights that were never set may hold NaN, which no weight of 0 removes.
-    rate == 1 ? average.copy_(exact) : average.lerp_(exact, rate);
+    rate == 1 ? average.value.copy_(exact) : average.value.lerp_(exact, rate);
   }
   refresh();
 }
@@ -26,8 +24,8 @@ void SlowTeacher::follow(const CausalLm& student, const AdamW& optimizer, double
 void SlowTeacher::refresh() {
   if (!rounded_) return;
   const at::NoGradGuard no_grad;
-  for (std::size_t p = 0; p < average_.parameters().size(); ++p)
-    rounded_->parameters()[p].value.copy_(average_.parameters()[p].value);
+  for (Parameter& rounded : rounded_->parameters())
+    rounded.value.copy_(average_.parameters().at(rounded.name()).value);
 }
 
 }  // namespace antisd

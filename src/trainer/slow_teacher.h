@@ -1,25 +1,25 @@
 // A teacher of its own weights: an exponential moving average of the student's, in fp32.
 //
-//   SlowTeacher teacher(state.model, state.optimizer);       // as the student is now
-//   teacher.follow(state.model, state.optimizer, /*rate=*/0.05);     // after each step
+//   SlowTeacher teacher(state.model);               // as the student is now
+//   teacher.follow(state.model, /*rate=*/0.05);     // after each step
 //   score(teacher.model(), ...);
 #pragma once
 
 #include <optional>
 
-#include "optim/adamw.h"
+#include "model/causal_lm.h"
 
 namespace antisd {
 
 class SlowTeacher {
  public:
-  SlowTeacher(const CausalLm& student, const AdamW& optimizer);
+  explicit SlowTeacher(const CausalLm& student);
 
   // What it computes with: the average in the student's precision.
   const CausalLm& model() const { return rounded_ ? *rounded_ : average_; }
 
   // average += rate (student - average), with the student's fp32 masters.
-  void follow(const CausalLm& student, const AdamW& optimizer, double rate);
+  void follow(const CausalLm& student, double rate);
 
   // For checkpoints. After new values were written into the average: refresh().
   const CausalLm& average() const { return average_; }

@@ -112,7 +112,7 @@ class SmallTraining {
         load_model(folder / "model", at::kCPU, at::kFloat),
         PromptStream(problems.size(), problems.fingerprint(), {.seed = 0}), method.gate,
         adamw_options(config.optim), *processes);
-    if (method.slow_teacher()) state->teacher.emplace(state->model, state->optimizer);
+    if (method.slow_teacher()) state->teacher.emplace(state->model);
     recorder.emplace(config.record, console);
     recorder->open(config, {}, 0);
   }

@@ -55,6 +55,7 @@ Trainer::Trainer(TrainerParts parts)
       peak_flops_(peak_flops(state_.model.device())),
       keeper_(config_.checkpoint, parts_.recorder, state_.step),
       alike_(method_) {
+  refuse_several(parts_.processes);
   ANTISD_CHECK(config_.loss.kl_coef == 0 || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
 }
@@ -132,7 +133,7 @@ void Trainer::step() {
   times.step = whole.lap();
 
   if (state_.teacher && update.updates > 0)
-    state_.teacher->follow(state_.model, state_.optimizer, method_.sdpo.teacher_ema);
+    state_.teacher->follow(state_.model, method_.sdpo.teacher_ema);
   if (gate.position == GatePosition::kWarmingUp) state_.warmup_u.add(update.totals.u);
   ++state_.step;
   record_step(record);

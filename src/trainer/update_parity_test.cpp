@@ -37,9 +37,9 @@ TEST(UpdateParity, ThreeStepsChangeTheWeightsAsPyTorchDoes) {
   CausalLm model = load_model(testing::fixture("model") / recorded["model"].get<std::string>(),
                               at::kCPU, at::kFloat);
   AdamW optimizer(model, {}, *processes);
-  std::vector<at::Tensor> before;
+  std::map<std::string, at::Tensor> before;
   for (const Parameter& parameter : model.parameters())
-    before.push_back(parameter.value.detach().clone());
+    before[parameter.name()] = parameter.value.detach().clone();
 
   const Method method = resolve_method({}, {});  // AntiSD with the paper's numbers
   const GateReading open{.position = GatePosition::kOpen};
@@ -56,14 +56,14 @@ TEST(UpdateParity, ThreeStepsChangeTheWeightsAsPyTorchDoes) {
 
   const SafetensorsFile expected(testing::fixture("trainer") / "updates.safetensors");
   double squared_gap = 0, squared = 0;
-  for (const WeightSlice& slice : weight_slices(model)) {
-    const SafetensorsTensor* tensor = expected.find(slice.name);
-    ASSERT_NE(tensor, nullptr) << slice.name;
-    at::Tensor change = at::empty(slice.sizes, at::kFloat);
-    ASSERT_EQ(change.nbytes(), tensor->data.size()) << slice.name;
+  for (const auto& [parameter, slice] : model.parameters().stored_tensors()) {
+    const SafetensorsTensor* tensor = expected.find(slice->name);
+    ASSERT_NE(tensor, nullptr) << slice->name;
+    at::Tensor change = at::empty(slice->sizes, at::kFloat);
+    ASSERT_EQ(change.nbytes(), tensor->data.size()) << slice->name;
     std::memcpy(change.mutable_data_ptr(), tensor->data.data(), tensor->data.size());
-    const at::Tensor ours = slice.of(model.parameters()[slice.parameter].value.detach()) -
-                            slice.of(before[slice.parameter]);
+    const at::Tensor ours =
+        slice->of(parameter->value.detach()) - slice->of(before.at(parameter->name()));
     squared_gap += (ours - change).to(at::kDouble).square().sum().item<double>();
     squared += change.to(at::kDouble).square().sum().item<double>();
   }

@@ -167,10 +167,11 @@ void Updater::pass(CausalLm& model, const UpdateInput& input, std::span<const st
   if (input.shaping.method.distils)
     return distilling_pass(model, input, rollouts, mean_tokens, result);
   const Passage passage = lay_out(input, rollouts, model.device());
-  const at::Tensor hidden = model.hidden_states(passage.batch, options_.gradient_checkpointing)
-                                .index_select(0, passage.rows);
+  const at::Tensor hidden =
+      model.hidden_states(passage.batch, training_pass(options_.gradient_checkpointing))
+          .index_select(0, passage.rows);
   result.tokens += static_cast<double>(passage.batch.ids.numel());
-  const TokenScoreTensors scores = token_scores(hidden, model.head(), passage.targets,
+  const TokenScoreTensors scores = token_scores(hidden, model.head().weight, passage.targets,
                                                 options_.temperature, model.shape().vocabulary);
   const at::Tensor logp = scores.logp.detach().to(at::kCPU);
   const at::Tensor entropy = scores.entropy.detach().to(at::kCPU);
@@ -209,8 +210,9 @@ void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
   const CausalLm& teacher = input.teacher != nullptr ? *input.teacher : model;
   const Passage passage = lay_out(input, rollouts, model.device());
   const Passage shown = lay_out(input, rollouts, model.device(), /*teacher=*/true);
-  const at::Tensor hidden = model.hidden_states(passage.batch, options_.gradient_checkpointing)
-                                .index_select(0, passage.rows);
+  const at::Tensor hidden =
+      model.hidden_states(passage.batch, training_pass(options_.gradient_checkpointing))
+          .index_select(0, passage.rows);
   result.tokens += static_cast<double>(passage.batch.ids.numel());
   at::Tensor teacher_hidden;
   {
@@ -222,18 +224,19 @@ void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
   TokenScoreTensors scores;
   {
     const at::AutoGradMode gradients(kl_coef > 0);  // else only the record asks for them
-    scores = token_scores(hidden, model.head(), passage.targets, options_.temperature,
+    scores = token_scores(hidden, model.head().weight, passage.targets, options_.temperature,
                           model.shape().vocabulary);
   }
   const at::Tensor logp = scores.logp.detach().to(at::kCPU),
                    entropy = scores.entropy.detach().to(at::kCPU);
-  const Distillation distilled = distil(hidden, model.head(), teacher_hidden, teacher.head(),
-                                        {.temperature = options_.temperature,
-                                         .vocabulary = model.shape().vocabulary,
-                                         .top_k = input.shaping.method.sdpo.top_k,
-                                         .alpha = input.shaping.method.sdpo.alpha,
-                                         .mean_tokens = mean_tokens,
-                                         .gradient_scale = scale});
+  const Distillation distilled =
+      distil(hidden, model.head().weight, teacher_hidden, teacher.head().weight,
+             {.temperature = options_.temperature,
+              .vocabulary = model.shape().vocabulary,
+              .top_k = input.shaping.method.sdpo.top_k,
+              .alpha = input.shaping.method.sdpo.alpha,
+              .mean_tokens = mean_tokens,
+              .gradient_scale = scale});
   at::Tensor kl_gradient = at::zeros_like(logp);  // by the log-probability of each token
   std::size_t begin = 0;
   for (const std::size_t r : rollouts) {
@@ -262,7 +265,7 @@ void Updater::distilling_pass(CausalLm& model, const UpdateInput& input,
     hidden.backward(distilled.hidden_gradient);
   }
   const at::NoGradGuard no_grad;
-  at::Tensor& head_gradient = at::Tensor(model.head()).mutable_grad();
+  at::Tensor& head_gradient = at::Tensor(model.head().weight).mutable_grad();
   const at::Tensor own = distilled.head_gradient.to(model.dtype());
   if (head_gradient.defined()) {
     head_gradient.add_(own);

@@ -136,8 +136,9 @@ TEST_F(Update, GradientIsThatOfTheWeightedLogProbabilities) {
     const std::size_t prompt = ids.size();
     ids.insert(ids.end(), batch_[r].response_ids.begin(), batch_[r].response_ids.end());
     const std::vector<std::vector<TokenId>> alone = {ids};
-    const at::Tensor logp =
-        at::linear(model_.hidden_states(pack(alone, at::kCPU)), model_.head()).log_softmax(-1);
+    const at::Tensor logp = at::linear(model_.hidden_states(pack(alone, at::kCPU), Pass::kTraining),
+                                       model_.head().weight)
+                                .log_softmax(-1);
     const double group = *antisd.advantages[r];
     for (std::size_t i = 0; i < batch_[r].response_ids.size(); ++i) {
       const at::Tensor s = logp[static_cast<std::int64_t>(prompt + i) - 1][ids[prompt + i]];
@@ -277,8 +278,9 @@ TEST_F(Update, DistillingTakesTheReferencesPenaltyToo) {
     const std::size_t prompt = ids.size();
     ids.insert(ids.end(), batch_[r].response_ids.begin(), batch_[r].response_ids.end());
     const std::vector<std::vector<TokenId>> alone = {ids};
-    const at::Tensor logp =
-        at::linear(model_.hidden_states(pack(alone, at::kCPU)), model_.head()).log_softmax(-1);
+    const at::Tensor logp = at::linear(model_.hidden_states(pack(alone, at::kCPU), Pass::kTraining),
+                                       model_.head().weight)
+                                .log_softmax(-1);
     for (std::size_t i = 0; i < batch_[r].response_ids.size(); ++i) {
       const at::Tensor d =
           reference[r].logp[i] - logp[static_cast<std::int64_t>(prompt + i) - 1][ids[prompt + i]];

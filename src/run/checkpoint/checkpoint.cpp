@@ -20,17 +20,15 @@ void check_finite(const CheckpointParts& parts) {
     if (!tensor.defined() || all_finite(tensor)) return;
     throw NotFinite(fmt::format("{} of {} holds NaN or infinity", what, name));
   };
-  for (std::size_t i = 0; i < parts.model.parameters().size(); ++i) {
-    const Parameter& parameter = parts.model.parameters()[i];
-    const AdamW::State& state = parts.optimizer.state()[i];
-    check(parameter.value, "the weight", parameter.name);
-    check(state.master, "the master weight", parameter.name);
-    check(state.first, "the first moment", parameter.name);
-    check(state.second, "the second moment", parameter.name);
+  for (const Parameter& parameter : parts.model.parameters()) {
+    check(parameter.value, "the weight", parameter.name());
+    check(parameter.master, "the master weight", parameter.name());
+    check(parameter.first_moment, "the first moment", parameter.name());
+    check(parameter.second_moment, "the second moment", parameter.name());
   }
   if (parts.teacher == nullptr) return;
   for (const Parameter& parameter : parts.teacher->parameters())
-    check(parameter.value, "the teacher's weight", parameter.name);
+    check(parameter.value, "the teacher's weight", parameter.name());
 }
 
 }  // namespace
@@ -47,7 +45,8 @@ fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
     if (parts.teacher != nullptr) {
       save_model(*parts.teacher, parts.origin, folder.path() / "teacher", parts.teacher->dtype());
     }
-    save_optimizer(parts.model, parts.optimizer, folder.path() / "optimizer.safetensors");
+    save_optimizer(parts.model.parameters(), parts.optimizer.steps(),
+                   folder.path() / "optimizer.safetensors");
     write_file_atomically(folder.path() / "state.json",
                           state.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
     write_manifest(folder.path(), step);

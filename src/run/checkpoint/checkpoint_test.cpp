@@ -87,11 +87,11 @@ TEST(Checkpoint, GoesOnInTheOtherPrecision) {
     load_checkpoint(saved.save(folder.path()), loaded.model, loaded.optimizer);
     const SmallRun& small = from_small ? saved : loaded;
     const SmallRun& full = from_small ? loaded : saved;
-    for (std::size_t i = 0; i < full.model.parameters().size(); ++i) {
-      const at::Tensor& master = small.optimizer.state()[i].master;
-      EXPECT_TRUE(master.equal(full.model.parameters()[i].value));
-      EXPECT_TRUE(small.model.parameters()[i].value.equal(master.to(at::kBFloat16)));
-      EXPECT_TRUE(small.optimizer.state()[i].first.equal(full.optimizer.state()[i].first));
+    for (const Parameter& wide : full.model.parameters()) {
+      const Parameter& narrow = small.model.parameters().at(wide.name());
+      EXPECT_TRUE(narrow.master.equal(wide.value));
+      EXPECT_TRUE(narrow.value.equal(narrow.master.to(at::kBFloat16)));
+      EXPECT_TRUE(narrow.first_moment.equal(wide.first_moment));
     }
   }
 }
@@ -119,7 +119,8 @@ TEST(Checkpoint, HoldsWhatItSays) {
   EXPECT_EQ(files[0]["path"], "model/config.json");
   EXPECT_EQ(files[0]["bytes"], fs::file_size(path / "model/config.json"));
   const CausalLm model = load_model(path / "model", at::kCPU, at::kFloat);
-  EXPECT_TRUE(model.parameters()[0].value.equal(run.model.parameters()[0].value));
+  EXPECT_TRUE(
+      model.parameters().at("embedding").value.equal(run.model.parameters().at("embedding").value));
 }
 
 // Each kind of damage: the older one is found, and the reason names the file.
@@ -289,16 +290,17 @@ TEST(Checkpoint, NothingIsSavedOfNumbersThatAreNone) {
   const auto spoil = [](const at::Tensor& tensor, float value) {
     tensor.flatten().slice(0, tensor.numel() - 1).fill_(value);
   };
-  EXPECT_THAT(refused([&](SmallRun& r) { spoil(r.model.parameters()[1].value, NAN); }, at::kFloat),
-              HasSubstr("the weight of"));
-  EXPECT_THAT(
-      refused([&](SmallRun& r) { spoil(r.optimizer.state()[0].first, INFINITY); }, at::kFloat),
-      HasSubstr("the first moment of"));
-  EXPECT_THAT(refused([&](SmallRun& r) { spoil(r.optimizer.state()[2].second, NAN); }, at::kFloat),
+  const auto refused_at = [&](at::Tensor Parameter::*member, float value, at::ScalarType dtype) {
+    return refused(
+        [&](SmallRun& r) { spoil(r.model.parameters().at("layers.0.qkv").*member, value); }, dtype);
+  };
+  EXPECT_THAT(refused_at(&Parameter::value, NAN, at::kFloat), HasSubstr("the weight of"));
+  EXPECT_THAT(refused_at(&Parameter::first_moment, INFINITY, at::kFloat),
+              HasSubstr("the first moment of"));
+  EXPECT_THAT(refused_at(&Parameter::second_moment, NAN, at::kFloat),
               HasSubstr("the second moment of"));
-  EXPECT_THAT(
-      refused([&](SmallRun& r) { spoil(r.optimizer.state()[0].master, -INFINITY); }, at::kBFloat16),
-      HasSubstr("the master weight of"));
+  EXPECT_THAT(refused_at(&Parameter::master, -INFINITY, at::kBFloat16),
+              HasSubstr("the master weight of"));
 }
 
 }  // namespace

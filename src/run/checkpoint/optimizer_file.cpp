@@ -18,15 +18,17 @@ constexpr const char* kSecond = "exp_avg_sq.";
 constexpr const char* kMaster = "master.";
 constexpr const char* kSteps = "adamw_steps";
 
-// Calls visit(name, tensor) for every part of the state that has a tensor in the file. All of one
-// tensor before the next, so that the parts of a model stay together.
+// Calls visit(name, slice, tensor) for every part of the state that has a tensor in the file. All
+// of one tensor before the next, so that the parts of a model stay together.
 template <typename Visit>
-void for_each_part(const CausalLm& model, const AdamW& optimizer, Visit visit) {
-  for (const WeightSlice& slice : weight_slices(model)) {
-    const AdamW::State& state = optimizer.state()[slice.parameter];
-    visit(kFirst + slice.name, slice, state.first);
-    visit(kSecond + slice.name, slice, state.second);
-    if (state.master.defined()) visit(kMaster + slice.name, slice, state.master);
+void for_each_part(const ParameterStore& parameters, Visit visit) {
+  for (const auto& [parameter, slice] : parameters.stored_tensors()) {
+    const auto visit_if = [&](const char* kind, const at::Tensor& tensor) {
+      if (tensor.defined()) visit(kind + slice->name, *slice, tensor);
+    };
+    visit_if(kFirst, parameter->first_moment);
+    visit_if(kSecond, parameter->second_moment);
+    visit_if(kMaster, parameter->master);
   }
 }
 
@@ -61,18 +63,16 @@ std::int64_t steps_of(const SafetensorsFile& file) {
 
 }  // namespace
 
-void save_optimizer(const CausalLm& model, const AdamW& optimizer,
+void save_optimizer(const ParameterStore& parameters, std::int64_t steps,
                     const std::filesystem::path& file) {
   std::vector<TensorSpec> specs;
-  for_each_part(model, optimizer,
+  for_each_part(parameters,
                 [&](const std::string& name, const WeightSlice& slice, const at::Tensor&) {
                   specs.push_back({name, TensorType::kF32, slice.sizes});
                 });
-  SafetensorsWriter writer(file, specs,
-                           {{"format", "pt"}, {kSteps, std::to_string(optimizer.steps())}});
+  SafetensorsWriter writer(file, specs, {{"format", "pt"}, {kSteps, std::to_string(steps)}});
   for_each_part(
-      model, optimizer,
-      [&](const std::string& name, const WeightSlice& slice, const at::Tensor& whole) {
+      parameters, [&](const std::string& name, const WeightSlice& slice, const at::Tensor& whole) {
         const at::Tensor part = slice.of(whole).contiguous().to(at::kCPU);
         writer.write(name, {static_cast<const std::byte*>(part.const_data_ptr()), part.nbytes()});
       });
@@ -86,18 +86,16 @@ void load_optimizer(CausalLm& model, AdamW& optimizer, const std::filesystem::pa
   const std::int64_t steps = steps_of(source);
   load_weights(model, model_directory);
   const SafetensorsDirectory weights(model_directory);
-  for (const WeightSlice& slice : weight_slices(model)) {
-    const AdamW::State& state = optimizer.state()[slice.parameter];
-    const std::string first = kFirst + slice.name, second = kSecond + slice.name,
-                      master = kMaster + slice.name;
-    copy_into(slice, state.first, source.find(first), first, file);
-    copy_into(slice, state.second, source.find(second), second, file);
-    const at::Tensor& full =
-        state.master.defined() ? state.master : model.parameters()[slice.parameter].value;
+  for (const auto& [parameter, slice] : model.parameters().stored_tensors()) {
+    if (!parameter->spec.trainable) continue;
+    const std::string first = kFirst + slice->name, second = kSecond + slice->name,
+                      master = kMaster + slice->name;
+    copy_into(*slice, parameter->first_moment, source.find(first), first, file);
+    copy_into(*slice, parameter->second_moment, source.find(second), second, file);
     if (const SafetensorsTensor* saved = source.find(master); saved != nullptr) {
-      copy_into(slice, full, saved, master, file);
-    } else if (state.master.defined()) {
-      copy_into(slice, full, weights.find(slice.name), slice.name, model_directory);
+      copy_into(*slice, parameter->exact(), saved, master, file);
+    } else if (parameter->master.defined()) {
+      copy_into(*slice, parameter->master, weights.find(slice->name), slice->name, model_directory);
     }
   }
   optimizer.restore(steps);

@@ -1,6 +1,6 @@
 // optimizer.safetensors: the moments of AdamW, and the masters of weights that are saved in less
 // precision, under the tensor names of the model's own files: "exp_avg.model.norm.weight",
-// "exp_avg_sq...." and "master....".
+// "exp_avg_sq...." and "master....". A frozen parameter has none of these.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 namespace antisd {
 
 // RunError.
-void save_optimizer(const CausalLm& model, const AdamW& optimizer,
+void save_optimizer(const ParameterStore& parameters, std::int64_t steps,
                     const std::filesystem::path& file);
 
 // Moments, step count, and the weights in full precision: from the masters in the file, or, where

@@ -43,11 +43,11 @@ struct SmallRun {
       if (!tensor.defined()) return;
       all.append(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
     };
-    for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-      add(model.parameters()[i].value);
-      add(optimizer.state()[i].first);
-      add(optimizer.state()[i].second);
-      add(optimizer.state()[i].master);
+    for (const Parameter& parameter : model.parameters()) {
+      add(parameter.value);
+      add(parameter.first_moment);
+      add(parameter.second_moment);
+      add(parameter.master);
     }
     return all;
   }

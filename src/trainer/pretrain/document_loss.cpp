@@ -9,7 +9,7 @@ namespace {
 
 // The log-probabilities of the tokens that count, in the order of the documents.
 at::Tensor log_probabilities(const CausalLm& model, std::span<const TrainingDocument> documents,
-                             bool checkpoint) {
+                             Pass pass) {
   std::vector<std::vector<TokenId>> sequences;
   sequences.reserve(documents.size());
   for (const TrainingDocument& document : documents)
@@ -26,10 +26,10 @@ at::Tensor log_probabilities(const CausalLm& model, std::span<const TrainingDocu
     }
   }
   const at::Tensor hidden =
-      model.hidden_states(batch, checkpoint)
+      model.hidden_states(batch, pass)
           .index_select(0,
                         at::tensor(at::ArrayRef<std::int64_t>(rows), at::kLong).to(model.device()));
-  return token_scores(hidden, model.head(),
+  return token_scores(hidden, model.head().weight,
                       at::tensor(at::ArrayRef<TokenId>(targets), at::kInt).to(model.device()),
                       /*temperature=*/1, model.shape().vocabulary)
       .logp;
@@ -73,7 +73,7 @@ DocumentSums measure_loss(const CausalLm& model, std::span<const TrainingDocumen
   const at::NoGradGuard no_grad;
   DocumentSums sums = count(documents, model.device());
   for (const auto& run : cut_documents(documents, options.micro_batch_tokens))
-    sums.loss.sub_(log_probabilities(model, run, false).sum(at::kDouble));
+    sums.loss.sub_(log_probabilities(model, run, Pass::kInference).sum(at::kDouble));
   return sums;
 }
 
@@ -86,7 +86,8 @@ DocumentSums add_gradients(CausalLm& model, AdamW& optimizer,
       -gradient_scale(model.dtype(), sums.counted) / static_cast<double>(sums.counted);
   try {
     for (const auto& run : runs) {
-      const at::Tensor logp = log_probabilities(model, run, options.gradient_checkpointing);
+      const at::Tensor logp =
+          log_probabilities(model, run, training_pass(options.gradient_checkpointing));
       logp.backward(at::full_like(logp, derivative));
       sums.loss.sub_(logp.detach().sum(at::kDouble));
       if (runs.size() > 1) optimizer.take_gradients();

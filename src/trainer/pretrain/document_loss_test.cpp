@@ -42,7 +42,7 @@ double plain_cross_entropy(const CausalLm& model, std::span<const TrainingDocume
   for (const TrainingDocument& document : all) {
     const at::Tensor hidden = model.hidden_states(pack({{document.ids}}, at::kCPU));
     const at::Tensor logp = at::log_softmax(
-        hidden.to(at::kDouble).matmul(model.head().to(at::kDouble).t()), /*dim=*/-1);
+        hidden.to(at::kDouble).matmul(model.head().weight.to(at::kDouble).t()), /*dim=*/-1);
     for (std::size_t i = 1; i < document.ids.size(); ++i) {
       if (!document.counts[i]) continue;
       sum -= logp[std::int64_t(i) - 1][document.ids[i]].item<double>();
@@ -64,25 +64,25 @@ TEST(DocumentLoss, IsTheCrossEntropyOfTheTokensThatCount) {
 TEST(DocumentLoss, GradientIsThatOfTheMeanHoweverItIsCut) {
   Small small;
   const std::vector<TrainingDocument> all = documents();
-  std::vector<at::Tensor> whole;
+  std::map<std::string, at::Tensor> whole;
   EXPECT_NEAR(add_gradients(small.model, *small.optimizer, all, {}).fetch_mean(),
               plain_cross_entropy(small.model, all), 1e-6);
   for (const Parameter& parameter : small.model.parameters())
-    whole.push_back(parameter.value.grad().clone());
+    whole[parameter.name()] = parameter.value.grad().clone();
   // A finite difference along the gradient.
   double squared = 0;
-  for (const at::Tensor& gradient : whole)
+  for (const auto& [name, gradient] : whole)
     squared += gradient.to(at::kDouble).square().sum().item<double>();
   const double before = plain_cross_entropy(small.model, all), little = 1e-3;
   small.optimizer->drop_gradients();
   {
     const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < whole.size(); ++i)
-      small.model.parameters()[i].value.add_(whole[i], -little / std::sqrt(squared));
+    for (Parameter& parameter : small.model.parameters())
+      parameter.value.add_(whole.at(parameter.name()), -little / std::sqrt(squared));
     EXPECT_NEAR((before - plain_cross_entropy(small.model, all)) / little, std::sqrt(squared),
                 0.02 * std::sqrt(squared));
-    for (std::size_t i = 0; i < whole.size(); ++i)
-      small.model.parameters()[i].value.add_(whole[i], little / std::sqrt(squared));
+    for (Parameter& parameter : small.model.parameters())
+      parameter.value.add_(whole.at(parameter.name()), little / std::sqrt(squared));
   }
   const auto runs = cut_documents(all, 7);
   ASSERT_EQ(runs.size(), 3u);  // 5, 7, 2: no two together
@@ -90,9 +90,10 @@ TEST(DocumentLoss, GradientIsThatOfTheMeanHoweverItIsCut) {
   EXPECT_EQ(cut_documents(all, 1).size(), 3u);
   add_gradients(small.model, *small.optimizer, all,
                 {.micro_batch_tokens = 7, .gradient_checkpointing = true});
-  for (std::size_t i = 0; i < whole.size(); ++i)
-    EXPECT_TRUE(at::allclose(small.model.parameters()[i].value.grad(), whole[i], 1e-4, 1e-6))
-        << small.model.parameters()[i].name;
+  for (const Parameter& parameter : small.model.parameters()) {
+    EXPECT_TRUE(at::allclose(parameter.value.grad(), whole.at(parameter.name()), 1e-4, 1e-6))
+        << parameter.name();
+  }
 }
 
 TEST(NewModel, IsADirectoryThatTheModelIsMadeFrom) {

@@ -1,0 +1,98 @@
+// What one family of models is, in one place: how its config.json is read, which parameters a layer
+// has, and the layer's maths. Everything else (shape, weights, rotary positions, forward passes,
+// plans) asks the spec and knows no family by name. Each family has a file of its own, which is
+// declared below and listed in architecture.cpp.
+//
+//   shape.architecture = find_architecture("qwen3");
+//   shape.architecture->layer(stream, weights, inputs);
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/config_fields.h"
+#include "model/layer.h"
+#include "model/layer_parameters.h"
+
+namespace antisd {
+
+// Which layers see only a window of `sliding_window` keys.
+struct WindowRule {
+  bool always = false;         // else only where use_sliding_window is true
+  bool by_layer_types = true;  // where config.json has layer_types, they decide
+  // Else this does, for a model that has windows.
+  bool (*slides)(const ConfigFields& fields, std::int64_t layer) = nullptr;
+};
+
+// Where a layer's two norms stand, for layers that are no more than
+//   kNormsBefore: x += attention(first_norm(x)); x += gated_unit(second_norm(x))
+//   kNormsAfter:  x += first_norm(attention(x)); x += second_norm(gated_unit(x))
+// with queries and keys normed where there are weights for it.
+enum class PanelForm { kNormsBefore, kNormsAfter };
+
+struct ArchitectureSpec {
+  std::string model_type;  // in config.json
+
+  // Where config.json is silent.
+  std::int64_t kv_heads = 0;  // 0: as many as heads
+  std::int64_t head_dim = 0;  // 0: hidden / heads
+  std::int64_t max_positions = 32'768;
+  double norm_eps = 1e-6;
+  double rope_theta = 10'000;
+
+  std::optional<WindowRule> windows = {};  // none: every layer sees all keys
+  bool scales_rope_in_windows = true;  // false: rope_scaling is for layers without a window alone
+  // What the family reads beside what all have: biases first; experts once the layers are there.
+  void (*read_biases)(const ConfigFields& fields, ModelShape& shape) = nullptr;
+  void (*read_experts)(const ConfigFields& fields, ModelShape& shape) = nullptr;
+
+  // Names on disk; a layer's tensors begin with `layers_prefix` and its number.
+  std::string embedding_tensor = "model.embed_tokens.weight";
+  std::string layers_prefix = "model.layers.";
+  std::string final_norm_tensor = "model.norm.weight";
+  std::string head_tensor = "lm_head.weight";
+
+  void (*parameters)(LayerParameters& layer) = nullptr;
+  // Adds one layer's work to the stream.
+  void (*layer)(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) = nullptr;
+  // Whether `layer` is one of these forms, so that a CPU may compute it on panels
+  // (dense_forward.h). A family that does not say so always runs its own layer.
+  std::optional<PanelForm> panel_form = {};
+};
+
+// All that are known, in the order in which messages name them.
+const std::vector<const ArchitectureSpec*>& architectures();
+const ArchitectureSpec* find_architecture(const std::string& model_type);  // null: unknown
+
+// Each in its own file.
+const ArchitectureSpec& qwen3_architecture();
+const ArchitectureSpec& qwen3_moe_architecture();
+const ArchitectureSpec& olmo3_architecture();
+const ArchitectureSpec& llama_architecture();
+const ArchitectureSpec& qwen2_architecture();
+
+// One more family as long as this lives. Not while models are read on other threads.
+class RegisteredArchitecture {
+ public:
+  explicit RegisteredArchitecture(const ArchitectureSpec& spec);  // borrowed
+  ~RegisteredArchitecture();
+  RegisteredArchitecture(const RegisteredArchitecture&) = delete;
+  RegisteredArchitecture& operator=(const RegisteredArchitecture&) = delete;
+};
+
+// All parameters of a model in the order of the forward pass.
+std::vector<ParameterSpec> parameter_specs(const ModelShape& shape);
+
+// Qwen's rule: from the layer `max_window_layers` on.
+bool slides_from_max_window_layers(const ConfigFields& fields, std::int64_t layer);
+
+// For read_biases: `attention_bias` is for queries, keys, values and the output.
+void read_attention_bias(const ConfigFields& fields, ModelShape& shape);
+
+// A window for each layer, 0 where it has none.
+std::vector<std::int64_t> read_windows(const ConfigFields& fields,
+                                       const std::optional<WindowRule>& rule, std::int64_t layers);
+
+}  // namespace antisd

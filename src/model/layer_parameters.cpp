@@ -1,0 +1,117 @@
+#include "model/layer_parameters.h"
+
+#include <fmt/format.h>
+
+#include "model/architecture.h"
+
+namespace antisd {
+namespace {
+
+// WeightSlice::order: the order of a layer's tensors in files.
+constexpr int kNorms = 0, kWeights = 1, kBiases = 2, kHeadNorms = 3, kRouter = 4, kExperts = 5;
+
+}  // namespace
+
+LayerParameters::LayerParameters(const ModelShape& shape, std::size_t layer)
+    : shape_(shape),
+      layer_(layer),
+      prefix_(fmt::format("{}{}.", shape.architecture->layers_prefix, layer)) {}
+
+void LayerParameters::add(const std::string& name, ParameterKind kind, int order,
+                          std::vector<std::int64_t> sizes, const std::vector<Rows>& rows) {
+  const std::string block = fmt::format("layers.{}", layer_);
+  ParameterSpec spec{.name = block + "." + name, .block = block, .sizes = sizes, .kind = kind};
+  std::int64_t first = 0;
+  for (const Rows& part : rows) {
+    sizes[0] = part.count;
+    spec.slices.push_back(
+        {.name = prefix_ + part.tensor, .first_row = first, .sizes = sizes, .order = order});
+    first += part.count;
+  }
+  specs_.push_back(std::move(spec));
+}
+
+void LayerParameters::norm(const std::string& name, const std::string& tensor) {
+  add(name, ParameterKind::kNorm, kNorms, {shape_.hidden}, {{tensor + ".weight", shape_.hidden}});
+}
+
+void LayerParameters::weight(const std::string& name, std::int64_t inputs,
+                             const std::vector<Rows>& projections) {
+  std::vector<Rows> rows;
+  std::int64_t outputs = 0;
+  for (const Rows& part : projections) {
+    rows.push_back({part.tensor + ".weight", part.count});
+    outputs += part.count;
+  }
+  add(name, ParameterKind::kMatrix, kWeights, {outputs, inputs}, rows);
+}
+
+void LayerParameters::bias(const std::string& name, const std::vector<Rows>& projections) {
+  std::vector<Rows> rows;
+  std::int64_t outputs = 0;
+  for (const Rows& part : projections) {
+    rows.push_back({part.tensor + ".bias", part.count});
+    outputs += part.count;
+  }
+  add(name + "_bias", ParameterKind::kBias, kBiases, {outputs}, rows);
+}
+
+void LayerParameters::attention(QkNorm norm) {
+  const std::int64_t q = shape_.heads * shape_.head_dim, kv = shape_.kv_heads * shape_.head_dim;
+  const std::vector<Rows> qkv = {
+      {"self_attn.q_proj", q}, {"self_attn.k_proj", kv}, {"self_attn.v_proj", kv}};
+  const std::vector<Rows> output = {{"self_attn.o_proj", shape_.hidden}};
+  weight("qkv", shape_.hidden, qkv);
+  if (shape_.qkv_bias) bias("qkv", qkv);
+  if (norm != QkNorm::kNone) {
+    const bool by_head = norm == QkNorm::kHead;
+    const std::int64_t q_norm = by_head ? shape_.head_dim : q, k_norm = by_head ? q_norm : kv;
+    add("q_norm", ParameterKind::kNorm, kHeadNorms, {q_norm},
+        {{"self_attn.q_norm.weight", q_norm}});
+    add("k_norm", ParameterKind::kNorm, kHeadNorms, {k_norm},
+        {{"self_attn.k_norm.weight", k_norm}});
+  }
+  weight("output", q, output);
+  if (shape_.output_bias) bias("output", output);
+}
+
+void LayerParameters::gated_unit() {
+  const std::int64_t units = shape_.intermediate;
+  const std::vector<Rows> gate_up = {{"mlp.gate_proj", units}, {"mlp.up_proj", units}};
+  const std::vector<Rows> down = {{"mlp.down_proj", shape_.hidden}};
+  weight("gate_up", shape_.hidden, gate_up);
+  weight("down", units, down);
+  if (!shape_.mlp_bias) return;
+  bias("gate_up", gate_up);
+  bias("down", down);
+}
+
+void LayerParameters::add_experts(const std::string& name, std::int64_t inputs,
+                                  const std::vector<Rows>& rows) {
+  std::int64_t outputs = 0;
+  for (const Rows& part : rows)
+    outputs += part.count;
+  add(name, ParameterKind::kMatrix, kExperts, {shape_.experts, outputs, inputs}, {});
+  for (std::int64_t expert = 0; expert < shape_.experts; ++expert) {
+    std::int64_t first = 0;
+    for (const Rows& part : rows) {
+      specs_.back().slices.push_back(
+          {.name = fmt::format("{}mlp.experts.{}.{}.weight", prefix_, expert, part.tensor),
+           .expert = expert,
+           .first_row = first,
+           .sizes = {part.count, inputs},
+           .order = kExperts});
+      first += part.count;
+    }
+  }
+}
+
+void LayerParameters::experts() {
+  const std::int64_t units = shape_.expert_intermediate;
+  add("router", ParameterKind::kMatrix, kRouter, {shape_.experts, shape_.hidden},
+      {{"mlp.gate.weight", shape_.experts}});
+  add_experts("experts_gate_up", shape_.hidden, {{"gate_proj", units}, {"up_proj", units}});
+  add_experts("experts_down", units, {{"down_proj", shape_.hidden}});
+}
+
+}  // namespace antisd

@@ -1,0 +1,54 @@
+// The parameters of one layer, put together from the parts that layers have in common. An
+// architecture says which parts, in the order in which the store is to hold them.
+//
+//   void qwen3_parameters(LayerParameters& layer) {
+//     layer.norm("first_norm", "input_layernorm");
+//     layer.norm("second_norm", "post_attention_layernorm");
+//     layer.attention(QkNorm::kHead);
+//     layer.gated_unit();
+//   }
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/model_shape.h"
+#include "model/parameter_spec.h"
+#include "ops/attention_inputs.h"
+
+namespace antisd {
+
+class LayerParameters {
+ public:
+  LayerParameters(const ModelShape& shape, std::size_t layer);
+
+  bool is_sparse() const { return shape_.layers[layer_].sparse; }
+
+  // [hidden]; `tensor`: its name on disk, within the layer and without ".weight".
+  void norm(const std::string& name, const std::string& tensor);
+  void attention(QkNorm norm);  // the projections, their biases, the norms of queries and keys
+  void gated_unit();
+  void experts();
+
+  std::vector<ParameterSpec> take() { return std::move(specs_); }
+
+ private:
+  // Rows of a parameter that are a tensor on disk.
+  struct Rows {
+    std::string tensor;
+    std::int64_t count;
+  };
+  void add(const std::string& name, ParameterKind kind, int order, std::vector<std::int64_t> sizes,
+           const std::vector<Rows>& rows);
+  void weight(const std::string& name, std::int64_t inputs, const std::vector<Rows>& projections);
+  void bias(const std::string& name, const std::vector<Rows>& projections);
+  void add_experts(const std::string& name, std::int64_t inputs, const std::vector<Rows>& rows);
+
+  const ModelShape& shape_;
+  const std::size_t layer_;
+  const std::string prefix_;  // of tensors on disk
+  std::vector<ParameterSpec> specs_;
+};
+
+}  // namespace antisd

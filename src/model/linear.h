@@ -1,0 +1,38 @@
+// A linear map as the model holds it: what every product of a forward pass goes through. Layers ask
+// for products here; panels (dense_forward.cpp) and the ops that fuse a product with what follows
+// it (experts, the head's scores) take the weights of a Linear.
+//
+//   const at::Tensor qkv = apply(w.qkv, x);
+//   stream.add(Product{mixed, w.output});       // computed when the stream is read
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace antisd {
+
+struct Linear {
+  at::Tensor weight;  // [out, in]; of a layer's experts [experts, out, in]
+  at::Tensor bias;    // [out], or undefined
+};
+
+// x weight^T + bias, not yet computed. x: [tokens, in]. Without a weight it is x itself.
+struct Product {
+  at::Tensor x;
+  Linear linear;
+
+  at::Tensor value() const;
+};
+
+at::Tensor apply(const Linear& linear, const at::Tensor& x);
+
+// In place of a gated unit: each token goes to some of these (ops/experts.h).
+struct ExpertLinears {
+  Linear router, gate_up, down;  // without biases
+};
+
+at::Tensor apply(const ExpertLinears& experts, const at::Tensor& x, std::int64_t experts_per_token,
+                 bool normalise);
+
+}  // namespace antisd

@@ -1,0 +1,176 @@
+#include "model/parameter_store.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "core/check.h"
+
+namespace antisd {
+namespace {
+
+std::int64_t piece_elements(const Parameter& parameter) {
+  return (parameter.spec.count() + kPieceElements - 1) / kPieceElements * kPieceElements;
+}
+
+enum class Pieces { kOfAll, kOfTrainable };
+
+bool has_piece(const Parameter& parameter, Pieces which) {
+  return which == Pieces::kOfAll || parameter.spec.trainable;
+}
+
+// Where a parameter's elements begin in an allocation of its block.
+std::int64_t piece_begin(std::span<const Parameter> block, const Parameter& parameter,
+                         Pieces which) {
+  std::int64_t begin = 0;
+  for (const Parameter& earlier : block) {
+    if (&earlier == &parameter) return begin;
+    if (has_piece(earlier, which)) begin += piece_elements(earlier);
+  }
+  fail_check(__FILE__, __LINE__, "a parameter of another block");
+}
+
+// A tensor over the parameter's piece of `whole`. It is no view in autograd's sense, so it is a
+// leaf, and a change of one parameter is no change of its neighbours.
+at::Tensor piece_of(const at::Tensor& whole, std::span<const Parameter> block,
+                    const Parameter& parameter, Pieces which) {
+  at::Tensor piece = at::empty({0}, whole.options());
+  return piece.set_(whole.storage(), piece_begin(block, parameter, which), parameter.spec.sizes);
+}
+
+// One allocation for the parameters of a block, with zeros between them. Undefined where none has
+// a piece.
+at::Tensor allocate(std::span<const Parameter> block, Pieces which, at::TensorOptions options) {
+  std::int64_t elements = 0;
+  for (const Parameter& parameter : block)
+    if (has_piece(parameter, which)) elements += piece_elements(parameter);
+  if (elements == 0) return {};
+  at::Tensor whole = at::empty({elements}, options);
+  for (const Parameter& parameter : block) {
+    const std::int64_t gap = piece_elements(parameter) - parameter.spec.count();
+    if (gap == 0 || !has_piece(parameter, which)) continue;
+    whole.narrow(0, piece_begin(block, parameter, which) + parameter.spec.count(), gap).zero_();
+  }
+  return whole;
+}
+
+}  // namespace
+
+at::Tensor WeightSlice::of(const at::Tensor& whole) const {
+  const at::Tensor part = expert < 0 ? whole : whole.select(0, expert);
+  return part.narrow(0, first_row, sizes[0]);
+}
+
+std::int64_t ParameterSpec::count() const {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+ParameterStore::ParameterStore(std::vector<ParameterSpec> specs, at::Device device,
+                               at::ScalarType dtype) {
+  const at::NoGradGuard no_grad;
+  for (ParameterSpec& spec : specs) {
+    if (blocks_.empty() || blocks_.back().name != spec.block)
+      blocks_.push_back({.name = spec.block, .first = parameters_.size()});
+    ++blocks_.back().count;
+    ANTISD_CHECK(index_.emplace(spec.name, parameters_.size()).second);
+    parameters_.push_back({.spec = std::move(spec)});
+  }
+  for (ParameterBlock& block : blocks_) {
+    const std::span<Parameter> parameters = of(block);
+    block.values =
+        allocate(parameters, Pieces::kOfAll, at::TensorOptions().device(device).dtype(dtype));
+    for (Parameter& parameter : parameters)
+      parameter.value = piece_of(block.values, parameters, parameter, Pieces::kOfAll);
+  }
+}
+
+Parameter& ParameterStore::at(std::string_view name) {
+  return const_cast<Parameter&>(std::as_const(*this).at(name));
+}
+
+const Parameter& ParameterStore::at(std::string_view name) const {
+  const auto found = index_.find(name);
+  ANTISD_CHECK(found != index_.end());
+  return parameters_[found->second];
+}
+
+void ParameterStore::require_gradients() {
+  for (Parameter& parameter : parameters_)
+    parameter.value.requires_grad_(parameter.spec.trainable);
+}
+
+void ParameterStore::make_optimizer_state() {
+  const at::NoGradGuard no_grad;
+  for (ParameterBlock& block : blocks_) {
+    const std::span<Parameter> parameters = of(block);
+    const auto fp32 = block.values.options().dtype(at::kFloat);
+    const bool has_masters = block.values.scalar_type() != at::kFloat;
+    if (has_masters) block.masters = allocate(parameters, Pieces::kOfTrainable, fp32);
+    block.first_moments = allocate(parameters, Pieces::kOfTrainable, fp32);
+    block.second_moments = allocate(parameters, Pieces::kOfTrainable, fp32);
+    for (Parameter& parameter : parameters) {
+      if (!parameter.spec.trainable) continue;
+      const auto piece = [&](const at::Tensor& whole) {
+        return piece_of(whole, parameters, parameter, Pieces::kOfTrainable);
+      };
+      if (has_masters) parameter.master = piece(block.masters).copy_(parameter.value);
+      parameter.first_moment = piece(block.first_moments).zero_();
+      parameter.second_moment = piece(block.second_moments).zero_();
+    }
+  }
+}
+
+void ParameterStore::take_gradients() {
+  const at::NoGradGuard no_grad;
+  for (ParameterBlock& block : blocks_) {
+    const std::span<Parameter> parameters = of(block);
+    for (Parameter& parameter : parameters) {
+      at::Tensor& gradient = parameter.value.mutable_grad();
+      if (!parameter.spec.trainable || !gradient.defined()) continue;
+      if (gradient.scalar_type() == at::kFloat) continue;
+      if (parameter.gradient_sum.defined()) {
+        parameter.gradient_sum.add_(gradient);
+      } else {
+        if (!block.gradient_sums.defined()) {
+          block.gradient_sums =
+              allocate(parameters, Pieces::kOfTrainable, block.values.options().dtype(at::kFloat));
+        }
+        parameter.gradient_sum =
+            piece_of(block.gradient_sums, parameters, parameter, Pieces::kOfTrainable)
+                .copy_(gradient);
+      }
+      gradient.reset();
+    }
+  }
+}
+
+void ParameterStore::drop_gradients() {
+  for (ParameterBlock& block : blocks_)
+    block.gradient_sums.reset();
+  for (Parameter& parameter : parameters_) {
+    parameter.value.mutable_grad().reset();
+    parameter.gradient_sum.reset();
+  }
+}
+
+std::vector<StoredTensor> ParameterStore::stored_tensors() const {
+  std::vector<StoredTensor> tensors;
+  for (const ParameterBlock& block : blocks_) {
+    const auto begin = static_cast<std::ptrdiff_t>(tensors.size());
+    for (const Parameter& parameter : of(block)) {
+      for (const WeightSlice& slice : parameter.spec.slices)
+        tensors.push_back({&parameter, &slice});
+    }
+    const auto place = [](const StoredTensor& tensor) {
+      return std::pair(tensor.slice->order, tensor.slice->expert);
+    };
+    std::stable_sort(tensors.begin() + begin, tensors.end(),
+                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  }
+  return tensors;
+}
+
+}  // namespace antisd

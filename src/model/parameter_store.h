@@ -1,0 +1,98 @@
+// The one owner of a model's parameters: values, sums of gradients, masters and moments. Whoever
+// reads or changes them goes over the store; the model borrows the values (layer.h).
+//
+//   ParameterStore store(parameter_specs(shape), at::kCUDA, at::kBFloat16);
+//   store.make_optimizer_state();                         // AdamW does
+//   for (Parameter& parameter : store) print(parameter.name(), parameter.value.norm());
+//   store.at("layers.0.qkv").value.fill_(0);
+//
+// Elements lie in blocks: the embedding, each layer, the head. A block has one allocation for each
+// kind of storage (values, sums of gradients, masters, each moment), and a parameter's tensors are
+// pieces of it that begin at multiples of kPieceElements; gaps are 0. So a block can be moved, cut
+// into parts or summed as one tensor. The last norm lies with the head: both are needed at the same
+// time, after the last layer, also where the head is the embedding.
+//
+// Gradients are made by the backward pass, one tensor a parameter, and stay outside the blocks:
+// autograd takes over the tensor that a product has just made, which costs no copy.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/parameter_spec.h"
+
+namespace antisd {
+
+inline constexpr std::int64_t kPieceElements = 128;
+
+struct Parameter {
+  ParameterSpec spec;
+  at::Tensor value;         // in the compute dtype; a leaf that collects gradients once asked to
+  at::Tensor gradient_sum;  // fp32, over micro-batches; undefined where none was taken
+  at::Tensor master;        // fp32; undefined where the value is its own master
+  at::Tensor first_moment, second_moment;  // fp32; undefined without an optimizer or if frozen
+
+  const std::string& name() const { return spec.name; }
+  const at::Tensor& exact() const { return master.defined() ? master : value; }
+};
+
+struct ParameterBlock {
+  std::string name;
+  std::size_t first = 0, count = 0;  // its parameters, in the order of the store
+  // [elements] each. Only trainable parameters have pieces of all but the values. Pieces of
+  // `gradient_sums` hold numbers once their parameter's gradient was taken.
+  at::Tensor values, gradient_sums, masters, first_moments, second_moments;
+};
+
+// A tensor of the model's directory, and the parameter that it is a part of.
+struct StoredTensor {
+  const Parameter* parameter;
+  const WeightSlice* slice;
+};
+
+class ParameterStore {
+ public:
+  // Values are there but not set. Specs of one block stand together.
+  ParameterStore(std::vector<ParameterSpec> specs, at::Device device, at::ScalarType dtype);
+  ParameterStore(ParameterStore&&) = default;  // parameters keep their addresses
+  ParameterStore& operator=(ParameterStore&&) = default;
+
+  auto begin() { return parameters_.begin(); }
+  auto end() { return parameters_.end(); }
+  auto begin() const { return parameters_.begin(); }
+  auto end() const { return parameters_.end(); }
+
+  // A name that is not there is a mistake of the caller.
+  Parameter& at(std::string_view name);
+  const Parameter& at(std::string_view name) const;
+
+  const std::vector<ParameterBlock>& blocks() const { return blocks_; }
+  std::span<Parameter> of(const ParameterBlock& block) {
+    return std::span(parameters_).subspan(block.first, block.count);
+  }
+  std::span<const Parameter> of(const ParameterBlock& block) const {
+    return std::span(parameters_).subspan(block.first, block.count);
+  }
+
+  // Trainable parameters collect gradients from now on.
+  void require_gradients();
+  // Moments of 0, and masters of values of less than fp32, for trainable parameters.
+  void make_optimizer_state();
+
+  // Adds gradients of 16 bits to their sums in fp32; fp32 gradients add up where they are.
+  void take_gradients();
+  void drop_gradients();  // and their sums
+
+  // All tensors of the directory, in the order in which files hold them.
+  std::vector<StoredTensor> stored_tensors() const;
+
+ private:
+  std::vector<Parameter> parameters_;
+  std::vector<ParameterBlock> blocks_;
+  std::map<std::string, std::size_t, std::less<>> index_;
+};
+
+}  // namespace antisd
