@@ -69,7 +69,7 @@ int run_grade(const Arguments& arguments) {
   for (int repeat = 0; repeat < 5; ++repeat) {
     Stopwatch watch;
     for (std::size_t k = 0; k < answers.size(); ++k, ++graded)
-      correct += grade_math(answers[k], texts[k], options).verdict == Verdict::kCorrect;
+      correct += grade_math(answers[k], texts[k], options).correct();
     best = std::max(best, static_cast<double>(answers.size()) / watch.lap());
   }
 

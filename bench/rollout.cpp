@@ -55,14 +55,14 @@ void print_score_difference(const CausalLm& model, const std::vector<RolloutRequ
                             const SampleBatch& batch) {
   std::vector<ScoreRequest> scored;
   for (const SampleGroup& group : batch.groups) {
-    for (const RolloutSample& sample : group.samples)
+    for (const Response& sample : group.samples)
       scored.push_back({requests[group.request].prompt_ids, sample.ids});
   }
   const auto scores = score(model, scored);
   double sum = 0, worst = 0, entropy = 0, tokens = 0;
   std::size_t next = 0;
   for (const SampleGroup& group : batch.groups) {
-    for (const RolloutSample& sample : group.samples) {
+    for (const Response& sample : group.samples) {
       for (std::size_t i = 0; i < sample.ids.size(); ++i) {
         const double difference = std::abs(sample.raw_logp[i] - scores[next].logp[i]);
         sum += difference;
@@ -141,7 +141,7 @@ Measured measure(const RolloutBenchOptions& options, const CausalLm& model,
     std::size_t next = 0;
     measured.differing.push_back(0);
     for (const SampleGroup& group : batch.groups) {
-      for (const RolloutSample& sample : group.samples) {
+      for (const Response& sample : group.samples) {
         if (i == 0) {
           first_ids.push_back(sample.ids);
         } else {

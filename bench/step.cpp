@@ -107,7 +107,7 @@ void write_problems(const fs::path& file, const StepOptions& options, std::int64
 // Half of those that ended are right.
 class TrivialGrader : public Grader {
  public:
-  Score score(const GradeRequest& request) override {
+  Verdict grade(const GradeRequest& request) override {
     return {request.response.size() % 2 == 0 ? 1.0 : 0.0, ""};
   }
 };

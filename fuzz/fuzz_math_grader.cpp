@@ -11,23 +11,21 @@
 #include "reward/math/grader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using antisd::Verdict;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::size_t split = text.find('\n');
   const std::string_view answer = text.substr(0, split);
   const std::string_view response = split == text.npos ? answer : text.substr(split + 1);
 
-  const antisd::Grade grade = antisd::grade_math(answer, response, {.last_number = true});
-  if (grade.verdict == Verdict::kUndecided && grade.reason.empty()) std::abort();
+  const antisd::Verdict grade = antisd::grade_math(answer, response, {.last_number = true});
+  if (grade.failed() && grade.reason.empty()) std::abort();
 
   const antisd::MathGraderOptions raw{.raw = true, .identical_shortcut = false};
-  const antisd::Grade forward = antisd::grade_math(answer, response, raw);
-  const antisd::Grade backward = antisd::grade_math(response, answer, raw);
+  const antisd::Verdict forward = antisd::grade_math(answer, response, raw);
+  const antisd::Verdict backward = antisd::grade_math(response, answer, raw);
   // What runs out of budget may do so on one side only; right against wrong is a fault. An empty
   // answer is wrong as a response and undecidable as gold.
-  const bool clash =
-      (forward.verdict == Verdict::kCorrect && backward.verdict == Verdict::kWrong) ||
-      (forward.verdict == Verdict::kWrong && backward.verdict == Verdict::kCorrect);
+  const bool clash = (forward.correct() && backward.reward == 0.0) ||
+                     (forward.reward == 0.0 && backward.correct());
   if (clash) std::abort();
   return 0;
 }

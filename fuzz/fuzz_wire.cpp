@@ -55,7 +55,7 @@ void read_as_answers(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const antisd::RewardLine read = antisd::read_reward_line(line, 7);
-    const antisd::CommandScore& score = read.score;
+    const antisd::Verdict& score = read.verdict;
     const bool judged =
         read.kind == antisd::RewardLine::kAnswer || read.kind == antisd::RewardLine::kGarbage;
     if (score.reward && !(*score.reward >= 0 && *score.reward <= 1)) std::abort();

@@ -34,16 +34,15 @@ Advantages group_advantages(std::span<const std::optional<double>> rewards) {
   return advantages;
 }
 
-Advantages group_advantages(const RolloutBatch& batch) {
-  Advantages all;
-  for (const RolloutGroup& group : batch.groups) {
+void set_advantages(ResponseBatch& batch) {
+  for (ResponseGroup& group : batch.groups) {
     std::vector<std::optional<double>> rewards;
-    for (const Rollout& rollout : group.rollouts)
-      rewards.push_back(rollout.grade.reward);
-    const Advantages of_group = group_advantages(rewards);
-    all.insert(all.end(), of_group.begin(), of_group.end());
+    for (const Response& response : group.responses)
+      rewards.push_back(response.verdict.reward);
+    const Advantages advantages = group_advantages(rewards);
+    for (std::size_t i = 0; i < advantages.size(); ++i)
+      group.responses[i].group_advantage = advantages[i];
   }
-  return all;
 }
 
 }  // namespace antisd

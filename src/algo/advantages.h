@@ -5,17 +5,18 @@
 #include <span>
 #include <vector>
 
-#include "algo/rollouts.h"
+#include "algo/response.h"
 
 namespace antisd {
 
-// By rollout number. Nothing: the grade failed, and the rollout takes no part in the loss.
+// By sample. Nothing: the grade failed, and the response takes no part in the loss.
 using Advantages = std::vector<std::optional<double>>;
 
 // Of one group. std has Bessel's correction. Equal rewards, or fewer than two graded rollouts, give
 // exactly 0. InputError for a group of one, whose advantage says nothing.
 Advantages group_advantages(std::span<const std::optional<double>> rewards);
 
-Advantages group_advantages(const RolloutBatch& batch);
+// Response::group_advantage of the whole batch, group by group.
+void set_advantages(ResponseBatch& batch);
 
 }  // namespace antisd

@@ -49,33 +49,33 @@ TEST(GroupAdvantages, AGroupOfOneIsRefused) {
   EXPECT_THAT(testing::error_of([] { of({1}); }), ::testing::HasSubstr("rollout.group_size"));
 }
 
-RolloutBatch batch_of(const std::vector<Rewards>& groups) {
-  RolloutBatch batch;
+ResponseBatch batch_of(const std::vector<Rewards>& groups) {
+  ResponseBatch batch;
   for (const Rewards& rewards : groups) {
-    RolloutGroup& group = batch.groups.emplace_back();
+    ResponseGroup& group = batch.groups.emplace_back();
     for (const auto& reward : rewards) {
-      group.rollouts.emplace_back();
-      group.rollouts.back().grade.reward = reward;
+      group.responses.emplace_back();
+      group.responses.back().verdict.reward = reward;
     }
   }
   return batch;
 }
 
 TEST(GroupAdvantages, EveryGroupIsItsOwn) {
-  const Advantages all = group_advantages(batch_of({{1, 0, 0}, {0, 0, 0}, {.5, 1, 0}}));
-  ASSERT_EQ(all.size(), 9u);
-  EXPECT_EQ(all[0], of({1, 0, 0})[0]);
-  EXPECT_EQ(all[4], 0.0);
-  EXPECT_EQ(all[7], of({.5, 1, 0})[1]);
+  ResponseBatch batch = batch_of({{1, 0, 0}, {0, 0, 0}, {.5, 1, 0}});
+  set_advantages(batch);
+  EXPECT_EQ(batch[0].group_advantage, of({1, 0, 0})[0]);
+  EXPECT_EQ(batch[4].group_advantage, 0.0);
+  EXPECT_EQ(batch[7].group_advantage, of({.5, 1, 0})[1]);
 }
 
 TEST(RewardSummary, LeavesTruncatedResponsesOut) {
-  RolloutBatch batch = batch_of({{1, 0, 0}});
-  batch[2].finish_reason = FinishReason::kLength;
+  ResponseBatch batch = batch_of({{1, 0, 0}});
+  batch[2].finish = FinishReason::kLength;
   EXPECT_EQ(summarise_rewards(batch).non_truncated, .5);
   EXPECT_NEAR(summarise_rewards(batch).mean, 1.0 / 3, 1e-12);
   for (std::size_t r = 0; r < 3; ++r)
-    batch[r].finish_reason = FinishReason::kLength;
+    batch[r].finish = FinishReason::kLength;
   EXPECT_TRUE(std::isnan(summarise_rewards(batch).non_truncated));
 }
 

@@ -8,7 +8,6 @@
 #include "algo/gate_signal.h"
 #include "algo/sdpo.h"
 #include "algo/shaping.h"
-#include "algo/update_totals.h"
 #include "core/rng.h"
 
 namespace antisd {
@@ -45,19 +44,19 @@ Values teacher_logp(Values logits) {
   return log_softmax(logits);
 }
 
-RolloutBatch sample(const Values& logp, std::uint32_t step) {
+ResponseBatch sample(const Values& logp, std::uint32_t step) {
   const CounterRng rng(1, RandomStream::kSampling);
-  RolloutBatch batch;
-  RolloutGroup& group = batch.groups.emplace_back();
+  ResponseBatch batch;
+  ResponseGroup& group = batch.groups.emplace_back();
   for (std::uint32_t i = 0; i < kGroup; ++i) {
     double left = rng.uniform({.step = step, .sample = i});
     std::size_t token = 0;
     while (token + 1 < kTokens && (left -= std::exp(logp[token])) >= 0)
       ++token;
-    Rollout rollout;
-    rollout.response_ids = {static_cast<TokenId>(token)};
-    rollout.grade.reward = token == kRight ? 1.0 : 0.0;
-    group.rollouts.push_back(std::move(rollout));
+    Response response;
+    response.ids = {static_cast<TokenId>(token)};
+    response.verdict.reward = token == kRight ? 1.0 : 0.0;
+    group.responses.push_back(std::move(response));
   }
   return batch;
 }
@@ -72,15 +71,16 @@ double train(const std::string& name, std::uint32_t steps) {
   Values logits(kTokens, 0);
   for (std::uint32_t step = 0; step < steps; ++step) {
     const Values logp = log_softmax(logits), told = teacher_logp(logits);
-    const RolloutBatch batch = sample(logp, step);  // y, R
-    std::vector<TokenScores> teacher, student;
+    ResponseBatch batch = sample(logp, step);  // y, R
     for (std::size_t r = 0; r < batch.size(); ++r) {
-      teacher.push_back(score(told, batch[r].response_ids[0]));  // t, H_T
-      student.push_back(score(logp, batch[r].response_ids[0]));  // s, H_S
+      batch[r].teacher = score(told, batch[r].ids[0]);  // t, H_T
+      batch[r].student = score(logp, batch[r].ids[0]);  // s, H_S
     }
-    const GateReading g =
-        gate.observe(gate_statistic(method.gate, gate_values(method, teacher, student)));
-    const Shaping shaping = shape(method, group_advantages(batch), teacher, g);
+    const GateReading g = gate.observe(
+        gate_statistic(method.gate, gate_values(method, scores_of(batch, &Response::teacher),
+                                                scores_of(batch, &Response::student))));
+    set_advantages(batch);
+    const Shaping shaping = shape(method, g, {}, batch);
     for (std::size_t r = 0; r < batch.size(); ++r) {
       Values by_logp(kTokens, 0);
       if (method.distils) {
@@ -88,9 +88,8 @@ double train(const std::string& name, std::uint32_t steps) {
         for (double& value : by_logp)
           value /= kGroup;
       } else {
-        by_logp[batch[r].response_ids[0]] =
-            token_losses(shaping, r, {.logp = student[r].logp}, count_loss_tokens(batch))
-                .gradient[0];
+        by_logp[batch[r].ids[0]] =
+            token_losses(shaping, batch[r], {.logp = batch[r].student.logp}, kGroup).gradient[0];
       }
       double sum = 0;
       for (const double value : by_logp)

@@ -1,4 +1,4 @@
-// The teacher's prompts of one step: what privileged context c each rollout is judged under.
+// The teacher's prompt of a response: what privileged context c it is judged under.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ enum class ContextSource {
   kDataset,   // the data set's solution
   kAnswer,    // the data set's answer alone
   kFeedback,  // no solution at all, only the assessment of the response
-  kNone,      // no teacher prompt: the rollout's grade failed
+  kNone,      // no teacher prompt: the grade failed, or the method has no teacher
 };
 inline constexpr std::size_t kContextSources = 5;
 
@@ -24,13 +24,6 @@ const char* context_source_name(ContextSource source);
 struct Context {
   ContextSource source = ContextSource::kNone;
   std::vector<TokenId> prompt_ids;  // ends with the generation prompt; the response ids follow
-};
-
-struct ContextBatch {
-  std::vector<Context> contexts;  // by rollout number
-
-  // Of the rollouts that have a teacher prompt; 0 where none has one.
-  double fraction(ContextSource source) const;
 };
 
 }  // namespace antisd

@@ -54,8 +54,10 @@ struct Method {
   SdpoConfig sdpo;
   LossConfig loss;
 
+  // Whether t is part of the advantage, so that the teacher is scored before the update.
+  bool scores_teacher() const { return sign != 0 && teacher; }
   // Whether a step needs contexts and a pass over them.
-  bool needs_teacher() const { return distils || (sign != 0 && teacher); }
+  bool needs_teacher() const { return distils || scores_teacher(); }
   // Whether the teacher has weights of its own.
   bool slow_teacher() const { return distils && sdpo.teacher_ema > 0; }
   // Whether the gate reads the student, so that it has to be scored before the update. (Several

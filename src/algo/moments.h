@@ -24,6 +24,11 @@ struct Moments {
     max = std::max(max, value);
     negative += value < 0;
   }
+  // Many values of which only the sum is known: the range and the spread stay without them.
+  void add_sum(double total, std::int64_t values) {
+    count += values;
+    sum += total;
+  }
   void add(const Moments& other) {
     count += other.count;
     sum += other.sum;

@@ -6,18 +6,18 @@
 
 namespace antisd {
 
-RewardSummary summarise_rewards(const RolloutBatch& batch) {
+RewardSummary summarise_rewards(const ResponseBatch& batch) {
   Moments graded, finished, all_right, all_wrong;
   std::int64_t failed = 0;
-  for (const RolloutGroup& group : batch.groups) {
+  for (const ResponseGroup& group : batch.groups) {
     Moments of_group;
-    for (const Rollout& rollout : group.rollouts) {
-      if (rollout.grade.failed()) {
+    for (const Response& response : group.responses) {
+      if (response.verdict.failed()) {
         ++failed;
         continue;
       }
-      of_group.add(*rollout.grade.reward);
-      if (!rollout.truncated()) finished.add(*rollout.grade.reward);
+      of_group.add(*response.verdict.reward);
+      if (!response.truncated()) finished.add(*response.verdict.reward);
     }
     graded.add(of_group);
     if (of_group.count == 0) continue;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "algo/rollouts.h"
+#include "algo/response.h"
 
 namespace antisd {
 
@@ -16,6 +16,6 @@ struct RewardSummary {
   std::int64_t grader_failed = 0;  // rollouts
 };
 
-RewardSummary summarise_rewards(const RolloutBatch& batch);
+RewardSummary summarise_rewards(const ResponseBatch& batch);
 
 }  // namespace antisd

@@ -30,15 +30,14 @@ double bounded(double value, double limit) {  // limit 0: none
   return limit > 0 ? std::clamp(value, -limit, limit) : value;
 }
 
-std::vector<double> log_ratios(const Shaping& shaping, std::size_t rollout,
+std::vector<double> log_ratios(const Method& method, const std::vector<float>& teacher_logp,
                                std::span<const float> student_logp) {
   std::vector<double> u(student_logp.size());
-  if (!shaping.method.teacher) {
+  if (!method.teacher) {
     std::transform(student_logp.begin(), student_logp.end(), u.begin(),
                    [](double s) { return -s; });
     return u;
   }
-  const std::vector<float>& teacher_logp = shaping.teacher.at(rollout).logp;
   ANTISD_CHECK_EQ(teacher_logp.size(), student_logp.size());
   for (std::size_t i = 0; i < u.size(); ++i)
     u[i] = static_cast<double>(teacher_logp[i]) - student_logp[i];
@@ -73,41 +72,36 @@ double response_lambda(const Method& method, const GateReading& gate, double tea
   return std::clamp(method.lambda_slope * excess, 0.0, method.lambda_max);
 }
 
-Shaping shape(const Method& method, Advantages advantages, std::vector<TokenScores> teacher,
-              const GateReading& gate, const Moments& warmup_u) {
-  Shaping shaping{.method = method,
-                  .advantages = std::move(advantages),
-                  .teacher = std::move(teacher),
-                  .lambda = {}};
-  const std::size_t rollouts = shaping.advantages.size();
-  if (method.needs_teacher()) ANTISD_CHECK_EQ(shaping.teacher.size(), rollouts);
-  for (std::size_t r = 0; r < rollouts; ++r) {
+Shaping shape(const Method& method, const GateReading& gate, const Moments& warmup_u,
+              ResponseBatch& batch) {
+  for (std::size_t r = 0; r < batch.size(); ++r) {
     const double ppl =
-        method.lambda_rule == LambdaRule::kPerplexity ? perplexity(shaping.teacher[r].logp) : 0;
-    shaping.lambda.push_back(response_lambda(method, gate, ppl));
+        method.lambda_rule == LambdaRule::kPerplexity ? perplexity(batch[r].teacher.logp) : 0;
+    batch[r].lambda = response_lambda(method, gate, ppl);
   }
+  Shaping shaping{.method = method};
   if (method.signal.outlier_sigmas > 0 && warmup_u.count > 0)
     shaping.outlier_limit = method.signal.outlier_sigmas * warmup_u.deviation();
   return shaping;
 }
 
-TokenAdvantages token_advantages(const Shaping& shaping, std::size_t rollout,
+TokenAdvantages token_advantages(const Shaping& shaping, const Response& response,
                                  std::span<const float> student_logp) {
   const Method& method = shaping.method;
-  ANTISD_CHECK(shaping.advantages.at(rollout).has_value());
+  ANTISD_CHECK(response.group_advantage.has_value());
   TokenAdvantages tokens;
-  tokens.group_advantage = method.group_advantage ? *shaping.advantages[rollout] : 0;
+  tokens.group_advantage = method.group_advantage ? *response.group_advantage : 0;
   tokens.advantage.assign(student_logp.size(), tokens.group_advantage);
   if (method.sign == 0) return tokens;
 
-  tokens.u = log_ratios(shaping, rollout, student_logp);
+  tokens.u = log_ratios(method, response.teacher.logp, student_logp);
   for (const double u : tokens.u) {
     const double kept = std::abs(u) > shaping.outlier_limit ? 0 : bounded(u, method.signal.clamp_u);
     tokens.phi.push_back(method.shape == Shape::kJsd ? phi(kept) : kept);
   }
   const std::int64_t longest = method.signal.max_response_tokens;
   if (longest > 0 && std::ssize(student_logp) >= longest) return tokens;
-  tokens.lambda = shaping.lambda[rollout];
+  tokens.lambda = response.lambda;
   if (tokens.lambda == 0) return tokens;  // bit for bit GRPO
 
   const std::vector<double> term = terms(method, tokens.phi);
@@ -116,18 +110,18 @@ TokenAdvantages token_advantages(const Shaping& shaping, std::size_t rollout,
   return tokens;
 }
 
-TokenLosses token_losses(const Shaping& shaping, std::size_t rollout, const StudentTokens& student,
-                         std::int64_t mean_tokens) {
+TokenLosses token_losses(const Shaping& shaping, const Response& response,
+                         const StudentTokens& student, std::int64_t mean_tokens) {
   ANTISD_CHECK(!shaping.method.distils);  // SDPO has a loss of its own
   const LossConfig& rules = shaping.method.loss;
   const bool on_policy = student.old_logp.empty();
   if (!on_policy) ANTISD_CHECK_EQ(student.old_logp.size(), student.logp.size());
-  if (rules.kl_coef > 0) ANTISD_CHECK_EQ(student.reference.size(), student.logp.size());
+  if (needs_reference(rules)) ANTISD_CHECK_EQ(student.reference.size(), student.logp.size());
   ANTISD_CHECK_LT(0, mean_tokens);
 
   TokenLosses losses;
   losses.advantages =
-      token_advantages(shaping, rollout, on_policy ? student.logp : student.old_logp);
+      token_advantages(shaping, response, on_policy ? student.logp : student.old_logp);
   for (std::size_t i = 0; i < student.logp.size(); ++i) {
     const double log_ratio =
         on_policy ? 0 : static_cast<double>(student.logp[i]) - student.old_logp[i];
@@ -135,14 +129,38 @@ TokenLosses token_losses(const Shaping& shaping, std::size_t rollout, const Stud
     losses.clipped += policy.clipped;
     losses.dual_clipped += policy.dual_clipped;
     losses.log_ratio += log_ratio;
-    KlPenalty kl;
-    if (rules.kl_coef > 0) kl = kl_penalty(student.logp[i], student.reference[i]);
-    losses.kl += kl.loss;
-    losses.loss.push_back(policy.loss + rules.kl_coef * kl.loss);
-    losses.gradient.push_back((policy.gradient + rules.kl_coef * kl.gradient) /
-                              static_cast<double>(mean_tokens));
+    TokenLoss token{policy.loss, policy.gradient};
+    add_loss_terms(rules, {student.logp[i], student.reference.empty() ? 0 : student.reference[i]},
+                   token, losses.added);
+    losses.loss.push_back(token.loss);
+    losses.gradient.push_back(token.gradient / static_cast<double>(mean_tokens));
   }
   return losses;
+}
+
+void add_sums(NamedSums& sums, const TokenLosses& losses, std::span<const float> student_entropy) {
+  const TokenAdvantages& tokens = losses.advantages;
+  const auto add = [&](std::string_view name, const auto& values) {
+    Moments& moments = sums[name];
+    for (const double value : values)
+      moments.add(value);
+  };
+  add("loss", losses.loss);
+  add("advantage", tokens.advantage);
+  add("u", tokens.u);
+  add("phi", tokens.phi);
+  add("entropy", student_entropy);
+  Moments &term = sums["term"], &group_advantage = sums["group_advantage"];
+  for (const double value : tokens.advantage) {
+    term.add(std::abs(value - tokens.group_advantage));
+    group_advantage.add(std::abs(tokens.group_advantage));
+  }
+  const std::int64_t count = std::ssize(losses.loss);
+  sums["clipped"].add_sum(static_cast<double>(losses.clipped), count);
+  sums["dual_clipped"].add_sum(static_cast<double>(losses.dual_clipped), count);
+  sums["log_ratio"].add_sum(losses.log_ratio, count);
+  for (std::size_t i = 0; i < losses.added.size(); ++i)
+    sums[loss_terms()[i].name].add_sum(losses.added[i], count);
 }
 
 }  // namespace antisd

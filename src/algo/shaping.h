@@ -1,10 +1,11 @@
 // From a step's rewards and teacher scores to each token's loss: lines 1 to 10 of Algorithm 1.
 //
-//   // Once per step, before the update:
-//   const GateReading reading = gate.observe(gate_statistic(method.gate, values));  // g
-//   const Shaping shaping = shape(method, group_advantages(batch), teacher, reading, warmup_u);
-//   // For each response of a micro-batch, after its forward pass has computed s:
-//   const TokenLosses losses = token_losses(shaping, r, {.logp = s}, mean_tokens);
+// Once a step, before the update:
+//   const GateReading gate = state.gate.observe(gate_statistic(method.gate, values));   // g
+//   set_advantages(batch);                                                              // A
+//   const Shaping shaping = shape(method, gate, state.warmup_u, batch);                 // lambda
+// For each response of a micro-batch, when its forward pass has given s:
+//   const TokenLosses losses = token_losses(shaping, batch[r], {.logp = s}, tokens_of_the_mean);
 //   backward(losses.gradient);
 //
 // The advantage is a constant weight: nothing here differentiates through u.
@@ -18,25 +19,24 @@
 
 #include "algo/advantages.h"
 #include "algo/gate.h"
+#include "algo/loss_terms.h"
 #include "algo/method.h"
 #include "algo/moments.h"
-#include "algo/token_scores.h"
+#include "algo/named_sums.h"
+#include "algo/response.h"
 
 namespace antisd {
 
-// The part of a step's advantages that is known before the student is scored.
+// What turns a response's A, lambda, t and s into token advantages.
 struct Shaping {
   Method method;
-  Advantages advantages;             // A_i, by rollout number
-  std::vector<TokenScores> teacher;  // t, H_T, by rollout number; empty without a teacher
-  std::vector<double> lambda;        // by rollout number
   double outlier_limit = std::numeric_limits<double>::infinity();  // |u| beyond it is noise
 };
 
-// `warmup_u` is the spread of u over the steps whose gate was warming up (UpdateTotals::u added
-// up); only the released code's rules read it.
-Shaping shape(const Method& method, Advantages advantages, std::vector<TokenScores> teacher,
-              const GateReading& gate, const Moments& warmup_u = {});
+// Sets lambda of every response. `warmup_u` is the spread of u over the steps whose gate was
+// warming up (the sum "u" of their updates); only the released code's rules read it.
+Shaping shape(const Method& method, const GateReading& gate, const Moments& warmup_u,
+              ResponseBatch& batch);
 
 // lambda of one response: g lambda_max, or, by its perplexity,
 // g clamp(slope ln(clamp(ppl / tau, 0.5, 3)), 0, lambda_max), 0 where ppl > max_perplexity.
@@ -51,14 +51,14 @@ struct TokenAdvantages {
   double lambda = 0;
 };
 
-TokenAdvantages token_advantages(const Shaping& shaping, std::size_t rollout,
+TokenAdvantages token_advantages(const Shaping& shaping, const Response& response,
                                  std::span<const float> student_logp);
 
 // The student's log-probabilities of one response.
 struct StudentTokens {
   std::span<const float> logp;            // of the update's own forward pass
   std::span<const float> old_logp = {};   // before the step's first update; none: the ratio is 1
-  std::span<const float> reference = {};  // of the frozen reference; needed where kl_coef > 0
+  std::span<const float> reference = {};  // of the frozen reference; see needs_reference()
 };
 
 struct TokenLosses {
@@ -67,12 +67,18 @@ struct TokenLosses {
   std::vector<double> gradient;                // d (mean loss of the global batch) / d logp
   std::int64_t clipped = 0, dual_clipped = 0;  // tokens
   double log_ratio = 0;                        // sum of new - old
-  double kl = 0;                               // sum of the k3 estimates
+  AddedSums added;                             // of algo/loss_terms.h
 };
 
 // `mean_tokens`: response tokens that the mean is over, on all micro-batches and processes.
-// The rollout must have an advantage: one whose grade failed takes no part.
-TokenLosses token_losses(const Shaping& shaping, std::size_t rollout, const StudentTokens& student,
-                         std::int64_t mean_tokens);
+// The response must have an advantage: one whose grade failed takes no part.
+TokenLosses token_losses(const Shaping& shaping, const Response& response,
+                         const StudentTokens& student, std::int64_t mean_tokens);
+
+// What one response adds to the sums of an update: "loss" (with what loss_terms() add),
+// "advantage", "u", "phi", "entropy" (H_S), "term" and "group_advantage" (|A_{i,t} - A_i| and
+// |A_i|), "clipped", "dual_clipped", "log_ratio" and each term's own, all over tokens.
+void add_sums(NamedSums& sums, const TokenLosses& losses,
+              std::span<const float> student_entropy = {});
 
 }  // namespace antisd

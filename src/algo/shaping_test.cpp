@@ -8,7 +8,6 @@
 #include <gmock/gmock.h>
 
 #include "algo/phi.h"
-#include "algo/update_totals.h"
 #include "core/check.h"
 
 namespace antisd {
@@ -23,6 +22,36 @@ constexpr GateReading kClosed = {.position = GatePosition::kClosedLow};
 
 Method antisd() {
   return {.sign = -1, .lambda_max = .5};
+}
+
+// Responses with given advantages and teacher scores, by number.
+struct Shaped {
+  Shaping shaping;
+  ResponseBatch batch;
+};
+
+Shaped shape(const Method& method, const Advantages& advantages,
+             const std::vector<TokenScores>& teacher, const GateReading& gate,
+             const Moments& warmup_u = {}) {
+  Shaped shaped;
+  for (std::size_t r = 0; r < advantages.size(); ++r) {
+    Response& response = r == 0 ? shaped.batch.groups.emplace_back().responses.emplace_back()
+                                : shaped.batch.groups.front().responses.emplace_back();
+    response.group_advantage = advantages[r];
+    if (r < teacher.size()) response.teacher = teacher[r];
+  }
+  shaped.shaping = antisd::shape(method, gate, warmup_u, shaped.batch);
+  return shaped;
+}
+
+TokenLosses token_losses(const Shaped& shaped, std::size_t r, const StudentTokens& student,
+                         std::int64_t mean_tokens) {
+  return antisd::token_losses(shaped.shaping, shaped.batch[r], student, mean_tokens);
+}
+
+TokenAdvantages token_advantages(const Shaped& shaped, std::size_t r,
+                                 std::span<const float> student_logp) {
+  return antisd::token_advantages(shaped.shaping, shaped.batch[r], student_logp);
 }
 
 // The advantage of a single token whose student log-probability is 0.
@@ -96,12 +125,12 @@ TEST(TokenLosses, AClosedGateIsGrpoBitForBit) {
 TEST(TokenLosses, TheMeanIsOverTheTokensOfTheWholeBatch) {
   // Two responses of 2 and 6 tokens with losses 1 and 0.
   const Method grpo = {.sign = 0};
-  const Shaping shaping = shape(grpo, {-1.0, 0.0}, {}, kOpen);
+  const Shaped shaping = shape(grpo, {-1.0, 0.0}, {}, kOpen);
   const Floats two(2, -1.0F), six(6, -1.0F);
-  UpdateTotals totals;
-  totals.add(token_losses(shaping, 0, {two}, 8));
-  totals.add(token_losses(shaping, 1, {six}, 8));
-  EXPECT_EQ(totals.mean_loss(), .25);
+  NamedSums sums;
+  add_sums(sums, token_losses(shaping, 0, {two}, 8));
+  add_sums(sums, token_losses(shaping, 1, {six}, 8));
+  EXPECT_EQ(sums.mean("loss"), .25);
   EXPECT_THAT(token_losses(shaping, 0, {two}, 8).gradient, Each(1.0 / 8));
 }
 
@@ -121,16 +150,16 @@ TEST(TokenLosses, MicroBatchesDoNotChangeTheMean) {
     teacher.push_back({.logp = t, .entropy = t});
     student.push_back(s);
   }
-  const Shaping shaping = shape(antisd(), advantages, teacher, kOpen);
+  const Shaped shaping = shape(antisd(), advantages, teacher, kOpen);
   const auto mean_with = [&](std::size_t micro_batch) {
-    UpdateTotals step;
+    NamedSums step;
     for (std::size_t first = 0; first < 8; first += micro_batch) {
-      UpdateTotals part;
+      NamedSums part;
       for (std::size_t r = first; r < first + micro_batch; ++r)
-        part.add(token_losses(shaping, r, {student[r]}, tokens));
+        add_sums(part, token_losses(shaping, r, {student[r]}, tokens));
       step.add(part);
     }
-    return step.mean_loss();
+    return step.mean("loss");
   };
   EXPECT_NEAR(mean_with(1), mean_with(8), 1e-12);
   EXPECT_NEAR(mean_with(2), mean_with(8), 1e-12);
@@ -152,7 +181,7 @@ TEST(TokenLosses, WhatLiesAroundAResponseIsNotRead) {
 TEST(TokenLosses, LaterUpdatesCompareWithTheOldPolicy) {
   const Floats old_logp = {-2, -2, -2}, now = {-2 + .4F, -2, -2 - .1F};
   const std::vector<TokenScores> teacher = {{.logp = {-1, -1, -1}, .entropy = {1, 1, 1}}};
-  const Shaping shaping = shape(antisd(), {1.0}, teacher, kOpen);
+  const Shaped shaping = shape(antisd(), {1.0}, teacher, kOpen);
   const TokenLosses losses = token_losses(shaping, 0, {.logp = now, .old_logp = old_logp}, 1);
   const double a = 1 - .5 * phi(1);  // u by the old policy: the advantage is fixed for the step
   EXPECT_THAT(losses.advantages.advantage, Each(::testing::DoubleNear(a, 1e-12)));
@@ -161,10 +190,10 @@ TEST(TokenLosses, LaterUpdatesCompareWithTheOldPolicy) {
   EXPECT_NEAR(losses.loss[2], -a * std::exp(-.1), 1e-6);
   EXPECT_EQ(losses.clipped, 1);
   EXPECT_NEAR(losses.log_ratio, .3, 1e-6);
-  UpdateTotals totals;
-  totals.add(losses);
-  EXPECT_NEAR(totals.policy_kl(), -.1, 1e-6);
-  EXPECT_NEAR(totals.clip_fraction(), 1.0 / 3, 1e-12);
+  NamedSums sums;
+  add_sums(sums, losses);
+  EXPECT_NEAR(sums.mean("log_ratio"), .1, 1e-6);
+  EXPECT_NEAR(sums.mean("clipped"), 1.0 / 3, 1e-12);
 }
 
 TEST(TokenLosses, ThePullOfTheReferenceIsAdded) {
@@ -179,9 +208,9 @@ TEST(TokenLosses, ThePullOfTheReferenceIsAdded) {
 }
 
 TEST(TokenLosses, ShiftedTeacherScoresAreNotTaken) {
-  const Shaping shaping = shape(antisd(), {1.0}, {{.logp = {-1}, .entropy = {1}}}, kOpen);
+  const Shaped shaping = shape(antisd(), {1.0}, {{.logp = {-1}, .entropy = {1}}}, kOpen);
   EXPECT_THROW(token_losses(shaping, 0, {Floats{-1, -2}}, 2), CheckFailure);
-  const Shaping failed = shape({.sign = 0}, {std::nullopt}, {}, kOpen);
+  const Shaped failed = shape({.sign = 0}, {std::nullopt}, {}, kOpen);
   EXPECT_THROW(token_losses(failed, 0, {Floats{-1}}, 1), CheckFailure);
 }
 
@@ -213,7 +242,7 @@ TEST(Released, TheTermIsCleanedAndStandardised) {
   const GateReading gate = {.position = GatePosition::kOpen, .h_warm = 12, .tau = 9};
   Method method = released();
   method.gate.max_perplexity = 0;
-  const Shaping shaping =
+  const Shaped shaping =
       shape(method, {.25}, {{.logp = teacher, .entropy = Floats(4, 1.0F)}}, gate, warmup);
   const TokenAdvantages tokens = token_advantages(shaping, 0, student);
   EXPECT_THAT(tokens.u, ElementsAre(1, -1, 0, 2.5));
@@ -247,7 +276,7 @@ TEST(Released, VeryLongResponsesGetNoTerm) {
   method.signal.max_response_tokens = 3;
   const std::vector<TokenScores> teacher = {{.logp = {-1, -1}, .entropy = {1, 1}},
                                             {.logp = {-1, -1, -1}, .entropy = {1, 1, 1}}};
-  const Shaping shaping = shape(method, {1.0, 1.0}, teacher, kOpen);
+  const Shaped shaping = shape(method, {1.0, 1.0}, teacher, kOpen);
   EXPECT_NE(token_advantages(shaping, 0, Floats{-2, -2}).advantage[0], 1);
   EXPECT_THAT(token_advantages(shaping, 1, Floats{-2, -2, -2}).advantage, Each(1));
 }
@@ -255,23 +284,24 @@ TEST(Released, VeryLongResponsesGetNoTerm) {
 TEST(Released, ASingleTokenHasNothingToStandardise) {
   Method method = antisd();
   method.signal.standardise = true;
-  const Shaping shaping = shape(method, {.5}, {{.logp = {-1}, .entropy = {1}}}, kOpen);
+  const Shaped shaping = shape(method, {.5}, {{.logp = {-1}, .entropy = {1}}}, kOpen);
   EXPECT_THAT(token_advantages(shaping, 0, Floats{-2}).advantage, ElementsAre(.5));
   EXPECT_TRUE(token_advantages(shape(method, {.5}, {{}}, kOpen), 0, Floats{}).advantage.empty());
 }
 
-TEST(UpdateTotals, SaysHowLargeTheTermIs) {
+TEST(UpdateSums, SayHowLargeTheTermIs) {
   const Floats student = {-1, -1};
   const auto losses = token_losses(
       shape(antisd(), {-2.0}, {{.logp = {-.5F, -2}, .entropy = {1, 1}}}, kOpen), 0, {student}, 2);
-  UpdateTotals totals;
-  totals.add(losses, Floats{.5F, 1.5F});
-  EXPECT_EQ(totals.entropy.mean(), 1);
-  EXPECT_NEAR(totals.term_ratio(), .5 * (phi(.5) - phi(-1)) / 4, 1e-12);
-  EXPECT_EQ(totals.u.negative_fraction(), .5);
-  EXPECT_EQ(totals.u.min, -1);
-  EXPECT_EQ(totals.u.max, .5);
-  EXPECT_NEAR(totals.u.deviation(), .75, 1e-12);
+  NamedSums sums;
+  add_sums(sums, losses, Floats{.5F, 1.5F});
+  EXPECT_EQ(sums.mean("entropy"), 1);
+  EXPECT_NEAR(sums.at("term").sum / sums.at("group_advantage").sum, .5 * (phi(.5) - phi(-1)) / 4,
+              1e-12);
+  EXPECT_EQ(sums.at("u").negative_fraction(), .5);
+  EXPECT_EQ(sums.at("u").min, -1);
+  EXPECT_EQ(sums.at("u").max, .5);
+  EXPECT_NEAR(sums.at("u").deviation(), .75, 1e-12);
 }
 
 }  // namespace

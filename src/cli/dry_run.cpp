@@ -16,7 +16,6 @@
 #include "optim/schedule.h"
 #include "reward/grader.h"
 #include "run/checkpoint/checkpoint.h"
-#include "trainer/batch_grader.h"
 #include "trainer/disk_plan.h"
 #include "trainer/memory_plan.h"
 

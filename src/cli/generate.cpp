@@ -115,7 +115,7 @@ class Generator {
     return pending;
   }
 
-  Json to_json(const RolloutSample& sample) {
+  Json to_json(const Response& sample) {
     Json out = Json::object();
     if (prompts_.has_tokenizer()) {
       std::string text = readable_text(prompts_.tokenizer(), sample.ids);
@@ -131,7 +131,7 @@ class Generator {
   Json to_json(const SampleGroup& group) {
     if (!options_.list_samples) return to_json(group.samples[0]);
     Json samples = Json::array();
-    for (const RolloutSample& sample : group.samples)
+    for (const Response& sample : group.samples)
       samples.push_back(to_json(sample));
     return {{"samples", std::move(samples)}};
   }
@@ -260,7 +260,7 @@ int Generator::run_prompt() {
   const SampleBatch batch = engine_.generate(model_, {&pending.request, 1}, rollout_);
   if (live) std::cout << stream.finish() << "\n";
   if (!live && !batch.groups.empty()) {
-    for (const RolloutSample& sample : batch.groups[0].samples) {
+    for (const Response& sample : batch.groups[0].samples) {
       if (options_.samples > 1)
         std::cout << "--- sample " << &sample - batch.groups[0].samples.data() << "\n";
       std::cout << to_json(sample)["text"].get_ref<const std::string&>() << "\n";

@@ -23,10 +23,9 @@ struct GradeCommandOptions {
   int threads = available_threads();
 };
 
-Json row_of(const Grade& grade) {
-  const Json correct =
-      grade.verdict == Verdict::kUndecided ? Json() : Json(grade.verdict == Verdict::kCorrect);
-  return {{"correct", correct}, {"extracted", grade.extracted}, {"reason", grade.reason}};
+Json row_of(const Verdict& verdict) {
+  const Json correct = verdict.failed() ? Json() : Json(verdict.correct());
+  return {{"correct", correct}, {"extracted", verdict.extracted}, {"reason", verdict.reason}};
 }
 
 // A gold answer is text; data sets also hold numbers.

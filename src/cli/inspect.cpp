@@ -184,7 +184,7 @@ class Inspector {
     look_at_waiting();
     if (rollout.has_scores && !options_.rescore) {
       take(recorded_inspection(std::move(rollout), microscope_.tokenizer(), method_));
-    } else if (rollout.inspection.teacher_prompt_ids.empty()) {
+    } else if (rollout.inspection.response.context.prompt_ids.empty()) {
       ++without_teacher_;
     } else {
       try {
@@ -214,7 +214,7 @@ class Inspector {
   }
 
   void take(Inspection inspection) {
-    const bool right = inspection.reward == 1.0;
+    const bool right = inspection.response.verdict.reward == 1.0;
     if ((options_.only == "right" && !right) || (options_.only == "wrong" && right)) {
       ++not_asked_for_;
       return;

@@ -12,7 +12,7 @@
 #include "cli/text_stream.h"
 #include "core/error.h"
 #include "inference/finite_scores.h"
-#include "trainer/batch_grader.h"
+#include "reward/grading_stage.h"
 
 namespace antisd {
 namespace {
@@ -20,19 +20,17 @@ namespace {
 // `inspect` shows what is there; `train` is the one to warn of it.
 void no_warning(const std::string&) {}
 
-Rollout given_rollout(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
-  return {.response_ids = ids,
+Response given_response(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
+  return {.ids = ids,
           .sampling_logp = std::vector<float>(ids.size()),
-          .finish_reason = FinishReason::kStop,
-          .text = readable_text(tokenizer, ids),
-          .grade = {}};
+          .text = readable_text(tokenizer, ids)};
 }
 
 }  // namespace
 
 struct Microscope::Seen {
   PromptBatch prompts;
-  RolloutBatch batch;
+  ResponseBatch batch;
 };
 
 Microscope::Microscope(const RunConfig& config, const Method& method, const ModelOptions& options,
@@ -89,28 +87,29 @@ void Microscope::sample(Seen& seen, std::span<const LookRequest> requests) {
       sampler_.emplace(rollout, static_cast<std::uint64_t>(config_.train.seed),
                        find_stop_ids(options_.model, tokenizer(), no_warning), tokenizer());
     }
-    seen.batch = sampler_->generate(model(), seen.prompts, [](std::size_t, const RolloutGroup&) {});
+    seen.batch =
+        sampler_->generate(model(), seen.prompts, [](std::size_t, const ResponseGroup&) {});
     sampler_->release();
   }
   if (!given) return;
   for (std::size_t p = 0; p < requests.size(); ++p) {
-    std::vector<Rollout>& rollouts = seen.batch.groups[p].rollouts;
-    rollouts.insert(rollouts.begin(), given_rollout(*requests[p].response_ids, tokenizer()));
+    std::vector<Response>& responses = seen.batch.groups[p].responses;
+    responses.insert(responses.begin(), given_response(*requests[p].response_ids, tokenizer()));
   }
 }
 
 void Microscope::grade(Seen& seen, std::span<const LookRequest> requests) {
   if (!grader_) grader_ = make_grader(config_.reward);
-  BatchGrader grader(*grader_, config_.reward);
+  GradingStage stage(*grader_, {.workers = static_cast<int>(config_.reward.workers)});
   for (std::size_t p = 0; p < requests.size(); ++p) {
-    const bool known = requests[p].reward && seen.batch.groups[p].rollouts.size() == 1;
-    if (!known) grader.start(p, seen.prompts.prompts[p], seen.batch.groups[p]);
+    const bool known = requests[p].reward && seen.batch.groups[p].responses.size() == 1;
+    if (!known) stage.submit(p, requests[p].problem, seen.batch.groups[p].responses);
   }
-  grader.finish(seen.batch);
+  stage.finish(seen.batch);
   for (std::size_t p = 0; p < requests.size(); ++p) {
     if (requests[p].reward && requests[p].response_ids)
-      seen.batch.groups[p].rollouts.front().grade = {.reward = requests[p].reward,
-                                                     .reason = "given"};
+      seen.batch.groups[p].responses.front().verdict = {.reward = requests[p].reward,
+                                                        .reason = "given"};
   }
 }
 
@@ -118,7 +117,7 @@ void Microscope::grade(Seen& seen, std::span<const LookRequest> requests) {
 void Microscope::check_lengths(const Inspection& inspection) {
   const std::int64_t positions = model().shape().max_positions;
   const auto check = [&](const char* who, const std::vector<TokenId>& prompt_ids) {
-    const std::int64_t tokens = std::ssize(prompt_ids) + std::ssize(inspection.ids);
+    const std::int64_t tokens = std::ssize(prompt_ids) + std::ssize(inspection.response.ids);
     if (tokens > positions) {
       throw InputError(
           fmt::format("the {}'s prompt and response have {} tokens; the model has {} positions",
@@ -126,41 +125,35 @@ void Microscope::check_lengths(const Inspection& inspection) {
           {.remedy = "give a shorter response, or lower rollout.max_sequence_tokens or "
                      "context.max_solution_tokens"});
     }
-    check_request(model(), {prompt_ids, inspection.ids});
+    check_request(model(), {prompt_ids, inspection.response.ids});
   };
-  if (inspection.ids.empty()) return;
+  if (inspection.response.ids.empty()) return;
   check("student", inspection.prompt_ids);
-  check("teacher", inspection.teacher_prompt_ids);
+  check("teacher", inspection.response.context.prompt_ids);
 }
 
-std::vector<Inspection> Microscope::inspections_of(const Seen& seen,
+std::vector<Inspection> Microscope::inspections_of(Seen& seen,
                                                    std::span<const LookRequest> requests,
                                                    const OnBad& on_bad) {
-  const ContextBatch contexts = context_.build(seen.prompts, seen.batch);
+  context_.build(seen.prompts, seen.batch);
   const std::size_t group_size = seen.batch.group_size();
-  const Advantages advantages =
-      group_size > 1 ? group_advantages(seen.batch) : Advantages(seen.batch.size());
+  if (group_size > 1) set_advantages(seen.batch);
   std::vector<Inspection> inspections;
   for (std::size_t r = 0; r < seen.batch.size(); ++r) {
     const LookRequest& request = requests[r / group_size];
     if (request.response_ids && r % group_size != 0) continue;
-    const Rollout& rollout = seen.batch[r];
-    if (rollout.grade.failed()) {
+    const Response& response = seen.batch[r];
+    if (response.verdict.failed()) {
       ++ungraded_;
       continue;
     }
     Inspection inspection;
     inspection.id = request.problem.id;
     inspection.sample = static_cast<std::int64_t>(r % group_size);
-    inspection.ids = rollout.response_ids;
     inspection.prompt_ids = seen.prompts.prompts[r / group_size].ids;
-    inspection.teacher_prompt_ids = contexts.contexts[r].prompt_ids;
-    inspection.reward = rollout.grade.reward;
-    inspection.reason = rollout.grade.reason;
-    inspection.truncated = rollout.truncated();
-    inspection.group_advantage = advantages[r];
-    inspection.lambda = method_.sign == 0 ? 0 : method_.lambda_max;
-    inspection.source = context_source_name(contexts.contexts[r].source);
+    inspection.response = response;
+    inspection.response.lambda = method_.sign == 0 ? 0 : method_.lambda_max;
+    inspection.source = context_source_name(response.context.source);
     try {
       check_lengths(inspection);
       inspections.push_back(std::move(inspection));
@@ -174,9 +167,9 @@ std::vector<Inspection> Microscope::inspections_of(const Seen& seen,
 void Microscope::score_both(std::vector<Inspection>& inspections) {
   std::vector<ScoreRequest> requests;  // student, teacher, student, ...
   for (const Inspection& inspection : inspections) {
-    if (inspection.ids.empty()) continue;
-    requests.push_back({inspection.prompt_ids, inspection.ids});
-    requests.push_back({inspection.teacher_prompt_ids, inspection.ids});
+    if (inspection.response.ids.empty()) continue;
+    requests.push_back({inspection.prompt_ids, inspection.response.ids});
+    requests.push_back({inspection.response.context.prompt_ids, inspection.response.ids});
   }
   std::vector<TokenScores> scores;
   if (!requests.empty()) {
@@ -187,7 +180,7 @@ void Microscope::score_both(std::vector<Inspection>& inspections) {
     check_finite(model(), scores, [&](std::size_t i) {
       std::size_t scored = i / 2;  // of those with tokens
       for (const Inspection& inspection : inspections) {
-        if (!inspection.ids.empty() && scored-- == 0)
+        if (!inspection.response.ids.empty() && scored-- == 0)
           return fmt::format("problem '{}', sample {}, under the {}'s prompt", inspection.id,
                              inspection.sample, i % 2 == 0 ? "student" : "teacher");
       }
@@ -196,10 +189,10 @@ void Microscope::score_both(std::vector<Inspection>& inspections) {
   }
   std::size_t next = 0;
   for (Inspection& inspection : inspections) {
-    inspection.student = inspection.teacher = {};
-    if (!inspection.ids.empty()) {
-      inspection.student = std::move(scores[next++]);
-      inspection.teacher = std::move(scores[next++]);
+    inspection.response.student = inspection.response.teacher = {};
+    if (!inspection.response.ids.empty()) {
+      inspection.response.student = std::move(scores[next++]);
+      inspection.response.teacher = std::move(scores[next++]);
     }
     describe(inspection, tokenizer());
     weigh(inspection, method_);

@@ -65,7 +65,7 @@ class Microscope {
   struct Seen;  // a group of each problem with all that is known of it
   void sample(Seen& seen, std::span<const LookRequest> requests);
   void grade(Seen& seen, std::span<const LookRequest> requests);
-  std::vector<Inspection> inspections_of(const Seen& seen, std::span<const LookRequest> requests,
+  std::vector<Inspection> inspections_of(Seen& seen, std::span<const LookRequest> requests,
                                          const OnBad& on_bad);
   void score_both(std::vector<Inspection>& inspections);
   void check_lengths(const Inspection& inspection);

@@ -171,7 +171,7 @@ TEST(CountdownTask, EverySolutionGradesCorrect) {
     for (const Json& row : countdown_rows(CountdownSource::parse(spec))) {
       const CountdownProblem problem = read_countdown_problem(row["problem"]);
       const std::string solution = row["solution"];
-      ASSERT_EQ(grade_countdown(problem, solution).verdict, Verdict::kCorrect)
+      ASSERT_EQ(grade_countdown(problem, solution).reward, 1.0)
           << row["problem"] << " " << solution;
     }
   }
@@ -182,8 +182,8 @@ TEST(CountdownTask, EverySolutionGradesCorrect) {
     const std::string_view response = document.response;
     const std::size_t last = response.rfind("Let ");
     const bool holds = response.substr(last).find(" holds ") != std::string_view::npos;
-    const Grade grade = grade_countdown(parse_countdown_problem(document.prompt), response);
-    EXPECT_EQ(grade.verdict == Verdict::kCorrect, holds) << response;
+    const Verdict grade = grade_countdown(parse_countdown_problem(document.prompt), response);
+    EXPECT_EQ(grade.correct(), holds) << response;
     wrong_documents += !holds;
   }
   EXPECT_GT(wrong_documents, 1'000);

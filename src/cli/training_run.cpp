@@ -84,9 +84,10 @@ std::unique_ptr<Evaluator> make_evaluator(const RunConfig& config, const PromptR
 
 // Into run/eval/step-NNNNNN. What fails is a warning: the run matters more, and `eval` can make
 // up for it from the checkpoint.
-std::optional<MetricSet> evaluate_step(Evaluator& evaluator, const RunConfig& config,
-                                       const CausalLm& model, std::int64_t step, Recorder& recorder,
-                                       const std::function<bool()>& stop) {
+std::optional<EvaluationResult> evaluate_step(Evaluator& evaluator, const RunConfig& config,
+                                              const CausalLm& model, std::int64_t step,
+                                              Recorder& recorder,
+                                              const std::function<bool()>& stop) {
   Stopwatch clock;
   try {
     const std::optional<EvalSummary> summary =
@@ -99,9 +100,8 @@ std::optional<MetricSet> evaluate_step(Evaluator& evaluator, const RunConfig& co
     if (!summary) return std::nullopt;
     recorder.info(
         fmt::format("step {}, evaluated:\n{}", step, summary_table(*summary, config.eval.k)));
-    MetricSet metrics = evaluation_metrics(*summary, config.eval.k);
-    metrics.set("timing_s/eval", clock.lap());
-    return metrics;
+    return EvaluationResult{.metrics = evaluation_metrics(*summary, config.eval.k),
+                            .seconds = clock.lap()};
   } catch (const RunError& error) {
     recorder.warn(
         fmt::format("step {} was not evaluated: {}. The run goes on", step, error.message()));
@@ -168,7 +168,8 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
     warn("the gate watches something else now: its warm-up begins anew");
   warn_of_limits(config, method, state.model.shape(), warn);
   std::optional<CausalLm> reference;
-  if (config.loss.kl_coef > 0) reference = load_model(state.reference, device, state.model.dtype());
+  if (needs_reference(config.loss))
+    reference = load_model(state.reference, device, state.model.dtype());
 
   if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
   for (const std::string& text : grader->take_warnings())
@@ -193,7 +194,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));
-  std::function<std::optional<MetricSet>(std::int64_t)> evaluate;
+  std::function<std::optional<EvaluationResult>(std::int64_t)> evaluate;
   if (evaluator) {
     evaluate = [&](std::int64_t step) {
       return evaluate_step(*evaluator, config, state.model, step, recorder, stop);

@@ -14,35 +14,32 @@ ContextBuilder::ContextBuilder(const ContextConfig& config, const std::string& t
       picker_(seed, config.peer == "group" ? PeerMode::kGroup : PeerMode::kRollout),
       renderer_(renderer) {}
 
-ContextBatch ContextBuilder::build(const PromptBatch& prompts, const RolloutBatch& batch) const {
+void ContextBuilder::build(const PromptBatch& prompts, ResponseBatch& batch) const {
   ANTISD_CHECK_EQ(prompts.prompts.size(), batch.groups.size());
-  ContextBatch contexts;
   for (std::size_t p = 0; p < batch.groups.size(); ++p) {
-    const RolloutGroup& group = batch.groups[p];
+    ResponseGroup& group = batch.groups[p];
     const std::vector<Solution> shown = solutions(prompts, p, group);
-    for (std::size_t i = 0; i < group.rollouts.size(); ++i) {
-      const RolloutGrade& grade = group.rollouts[i].grade;
-      Context& context = contexts.contexts.emplace_back();
-      if (grade.failed()) continue;
-      context.source = shown[i].source;
-      context.prompt_ids =
-          renderer_.encode(teacher_messages(*prompts.prompts[p].problem, shown[i], grade));
+    for (std::size_t i = 0; i < group.responses.size(); ++i) {
+      Response& response = group.responses[i];
+      if (response.verdict.failed()) continue;
+      response.context = {.source = shown[i].source,
+                          .prompt_ids = renderer_.encode(teacher_messages(
+                              *prompts.prompts[p].problem, shown[i], response.verdict))};
     }
   }
-  return contexts;
 }
 
 std::vector<Solution> ContextBuilder::solutions(const PromptBatch& prompts, std::size_t prompt,
-                                                const RolloutGroup& group) const {
+                                                const ResponseGroup& group) const {
   const Prompt& x = prompts.prompts[prompt];
   std::vector<std::string> of_peers;
   std::vector<bool> may_be_shown;
-  for (const Rollout& rollout : group.rollouts) {
-    of_peers.push_back(rollout.grade.correct() ? solution_of(rollout) : "");
+  for (const Response& response : group.responses) {
+    of_peers.push_back(response.verdict.correct() ? solution_of(response) : "");
     may_be_shown.push_back(!of_peers.back().empty());
   }
   std::vector<Solution> shown;
-  for (std::size_t i = 0; i < group.rollouts.size(); ++i) {
+  for (std::size_t i = 0; i < group.responses.size(); ++i) {
     const std::optional<std::size_t> peer = picker_.pick(prompts.step, x.index, may_be_shown, i);
     shown.push_back(peer ? Solution{ContextSource::kPeer, of_peers[*peer]} : fallback(*x.problem));
   }
@@ -62,15 +59,15 @@ Solution ContextBuilder::fallback(const Problem& problem) const {
   return {ContextSource::kAnswer, fill_template(templates_.answer, {{"answer", problem.answer}})};
 }
 
-std::string ContextBuilder::solution_of(const Rollout& rollout) const {
+std::string ContextBuilder::solution_of(const Response& response) const {
   return shorten_solution(renderer_.tokenizer(),
-                          text_after_last(rollout.text, templates_.solution_follows),
+                          text_after_last(response.text, templates_.solution_follows),
                           config_.max_solution_tokens);
 }
 
 std::vector<ChatMessage> ContextBuilder::teacher_messages(const Problem& problem,
                                                           const Solution& solution,
-                                                          const RolloutGrade& grade) const {
+                                                          const Verdict& verdict) const {
   std::vector<ChatMessage> messages = renderer_.student_messages(problem);
   auto asked = std::find_if(messages.rbegin(), messages.rend(),
                             [](const ChatMessage& message) { return message.role == "user"; });
@@ -82,7 +79,7 @@ std::vector<ChatMessage> ContextBuilder::teacher_messages(const Problem& problem
       fill_template(text, {{"prompt", asked->content},
                            {"problem", problem.problem.empty() ? asked->content : problem.problem},
                            {"solution", solution.text},
-                           {"feedback", feedback_text(templates_, grade)}});
+                           {"feedback", feedback_text(templates_, verdict)}});
   return messages;
 }
 

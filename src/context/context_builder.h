@@ -3,8 +3,7 @@
 //
 //   const ContextBuilder context(config.context, task_of(config.reward, config.data),
 //                                config.train.seed, renderer);
-//   const ContextBatch contexts = context.build(prompts, batch);                       // c
-//   metrics["context/peer_fraction"] = contexts.fraction(ContextSource::kPeer);
+//   context.build(prompts, batch);                              // c: Response::context of each
 //
 // The solution is that of a correct other rollout of the group, else the data set's, else its
 // answer alone (context.fallback = "dataset"); or, with "feedback", none at all.
@@ -14,12 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "algo/contexts.h"
-#include "algo/prompts.h"
-#include "algo/rollouts.h"
+#include "algo/response.h"
 #include "context/peer_picker.h"
 #include "context/prompt_renderer.h"
 #include "context/templates.h"
+#include "data/prompts.h"
 
 namespace antisd {
 
@@ -34,21 +32,22 @@ class ContextBuilder {
   ContextBuilder(const ContextConfig& config, const std::string& task, std::uint64_t seed,
                  const PromptRenderer& renderer);
 
-  // A rollout whose grade failed gets no context: there is nothing to say of it.
-  ContextBatch build(const PromptBatch& prompts, const RolloutBatch& batch) const;
+  // Gives every response its context. One whose grade failed gets none: there is nothing to say of
+  // it.
+  void build(const PromptBatch& prompts, ResponseBatch& batch) const;
 
   // What is shown where no peer is.
   Solution fallback(const Problem& problem) const;
   // What a response's text shows to others: the part behind the thinking; empty where there is
   // none.
-  std::string solution_of(const Rollout& rollout) const;
+  std::string solution_of(const Response& response) const;
   // The student's messages with the context in the last of the user's.
   std::vector<ChatMessage> teacher_messages(const Problem& problem, const Solution& solution,
-                                            const RolloutGrade& grade) const;
+                                            const Verdict& verdict) const;
 
  private:
   std::vector<Solution> solutions(const PromptBatch& prompts, std::size_t prompt,
-                                  const RolloutGroup& group) const;
+                                  const ResponseGroup& group) const;
 
   ContextConfig config_;
   TaskTemplates templates_;

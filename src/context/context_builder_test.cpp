@@ -15,7 +15,7 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::rollout_with;
+using testing::response_with;
 using ::testing::StartsWith;
 using testing::word_tokenizer;
 using testing::words;
@@ -64,7 +64,7 @@ class ContextBuilderTest : public ::testing::Test {
 
   // The text of a teacher's prompt.
   std::string prompt(const ContextBuilder& context, const Solution& solution,
-                     const RolloutGrade& grade) const {
+                     const Verdict& grade) const {
     return renderer_.text(context.teacher_messages(problem_, solution, grade));
   }
 
@@ -121,7 +121,7 @@ TEST_F(ContextBuilderTest, LongSolutionsLoseTheirMiddleAndNothingElse) {
   const ContextBuilder context = builder();
   EXPECT_EQ(context.fallback(problem_).text,
             words(0, 4) + std::string(kCutMarker) + words(88, 100));
-  EXPECT_EQ(context.solution_of(rollout_with("w1 </think> " + words(0, 20), 1)),
+  EXPECT_EQ(context.solution_of(response_with("w1 </think> " + words(0, 20), 1)),
             words(0, 4) + std::string(kCutMarker) + words(8, 20));
 }
 
@@ -130,32 +130,29 @@ TEST_F(ContextBuilderTest, EveryRolloutSeesAnotherOnesSolutionAndItsOwnVerdict) 
   const PromptBatch prompts = renderer_.batch(4, problems, std::vector<std::size_t>{0, 1});
   EXPECT_EQ(prompts.prompts[1].index, 1u);
   EXPECT_EQ(prompts.prompts[0].ids, renderer_.encode(problem_));
-  RolloutBatch batch;
-  batch.groups = {{{rollout_with("w10", 0), rollout_with("w1 </think> w11", 1),
-                    rollout_with("w12", 1), rollout_with("w13", std::nullopt)}},
-                  {{rollout_with("w20", 0), rollout_with("w21", 0), rollout_with("w22", 1),
-                    rollout_with("w23 </think>", 1)}}};
+  ResponseBatch batch;
+  batch.groups = {{{response_with("w10", 0), response_with("w1 </think> w11", 1),
+                    response_with("w12", 1), response_with("w13", std::nullopt)}},
+                  {{response_with("w20", 0), response_with("w21", 0), response_with("w22", 1),
+                    response_with("w23 </think>", 1)}}};
   const ContextBuilder context = builder();
-  const ContextBatch contexts = context.build(prompts, batch);
-  ASSERT_EQ(contexts.contexts.size(), 8u);
+  context.build(prompts, batch);
 
   const auto expect = [&](std::size_t r, ContextSource source, const std::string& text) {
-    EXPECT_EQ(contexts.contexts[r].source, source) << r;
-    EXPECT_EQ(contexts.contexts[r].prompt_ids,
-              renderer_.encode(context.teacher_messages(problem_, {source, text}, batch[r].grade)))
+    EXPECT_EQ(batch[r].context.source, source) << r;
+    EXPECT_EQ(batch[r].context.prompt_ids, renderer_.encode(context.teacher_messages(
+                                               problem_, {source, text}, batch[r].verdict)))
         << r;
   };
   expect(1, ContextSource::kPeer, "w12");  // of two correct ones each takes the other
   expect(2, ContextSource::kPeer, "w11");  // without the thinking
-  EXPECT_EQ(contexts.contexts[0].source, ContextSource::kPeer);
-  EXPECT_EQ(contexts.contexts[3].source, ContextSource::kNone);  // the grade failed
-  EXPECT_TRUE(contexts.contexts[3].prompt_ids.empty());
+  EXPECT_EQ(batch[0].context.source, ContextSource::kPeer);
+  EXPECT_EQ(batch[3].context.source, ContextSource::kNone);  // the grade failed
+  EXPECT_TRUE(batch[3].context.prompt_ids.empty());
   expect(4, ContextSource::kPeer, "w22");
   expect(5, ContextSource::kPeer, "w22");
   expect(6, ContextSource::kDataset, "Count.");  // the other correct one shows nothing
   expect(7, ContextSource::kPeer, "w22");
-  EXPECT_NEAR(contexts.fraction(ContextSource::kPeer), 6.0 / 7, 1e-12);
-  EXPECT_NEAR(contexts.fraction(ContextSource::kDataset), 1.0 / 7, 1e-12);
   EXPECT_THROW(context.build({}, batch), CheckFailure);
 }
 
@@ -187,7 +184,7 @@ TEST(PromptRenderer, WithoutAChatTemplateTextsAreJoined) {
   const ContextBuilder context({}, "countdown", 0, renderer);
   EXPECT_EQ(renderer.text(renderer.student_messages(problem)), "Numbers w4 w11 target w29 |");
   const std::string shown =
-      context.solution_of(rollout_with("Let w4 no Wait Let w11 = w29 holds So boxed w29", 1));
+      context.solution_of(response_with("Let w4 no Wait Let w11 = w29 holds So boxed w29", 1));
   EXPECT_EQ(shown, "Let w11 = w29 holds So boxed w29");
   EXPECT_EQ(renderer.text(
                 context.teacher_messages(problem, {ContextSource::kPeer, shown}, {.reward = 0.0})),

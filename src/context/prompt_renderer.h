@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "algo/prompts.h"
 #include "config/run_config.h"
 #include "data/problem.h"
+#include "data/prompts.h"
 #include "io/json.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"

@@ -140,12 +140,12 @@ std::string fill_template(std::string_view text,
   return filled;
 }
 
-std::string feedback_text(const TaskTemplates& templates, const RolloutGrade& grade) {
-  if (!templates.passes.empty() && grade.total > 0) {
-    return fill_template(templates.passes, {{"passed", std::to_string(grade.passed)},
-                                            {"total", std::to_string(grade.total)}});
+std::string feedback_text(const TaskTemplates& templates, const Verdict& verdict) {
+  if (!templates.passes.empty() && verdict.total > 0) {
+    return fill_template(templates.passes, {{"passed", std::to_string(verdict.passed)},
+                                            {"total", std::to_string(verdict.total)}});
   }
-  return grade.correct() ? templates.correct : templates.incorrect;
+  return verdict.correct() ? templates.correct : templates.incorrect;
 }
 
 std::string text_after_last(std::string_view text, std::string_view marker) {

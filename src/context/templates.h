@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "algo/rollouts.h"
+#include "algo/response.h"
 #include "config/run_config.h"
 
 namespace antisd {
@@ -45,7 +45,7 @@ std::string fill_template(std::string_view text,
                           const std::map<std::string, std::string, std::less<>>& places);
 
 // The assessment of a response, "Your code passes 7 of 12 test cases."
-std::string feedback_text(const TaskTemplates& templates, const RolloutGrade& grade);
+std::string feedback_text(const TaskTemplates& templates, const Verdict& verdict);
 
 // What follows the last `marker`, without white space around it; the whole text where there is
 // none.

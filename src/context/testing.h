@@ -1,12 +1,12 @@
 // For tests of contexts: a tokenizer whose words are w0 ... w9999, so that tokens can be counted by
-// eye, and rollouts by their verdict.
+// eye, and responses by their verdict.
 #pragma once
 
 #include <string>
 
 #include <fmt/format.h>
 
-#include "algo/rollouts.h"
+#include "algo/response.h"
 #include "context/prompt_renderer.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -33,11 +33,11 @@ inline std::string words(int first, int last) {
   return text;
 }
 
-inline Rollout rollout_with(const std::string& text, std::optional<double> reward) {
-  Rollout rollout;
-  rollout.text = text;
-  rollout.grade.reward = reward;
-  return rollout;
+inline Response response_with(const std::string& text, std::optional<double> reward) {
+  Response response;
+  response.text = text;
+  response.verdict.reward = reward;
+  return response;
 }
 
 }  // namespace antisd::testing

@@ -5,12 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "algo/response_text.h"
 #include "context/templates.h"
 #include "core/error.h"
-#include "core/thread_pool.h"
-#include "eval/grading_queue.h"
+#include "eval/graded_rows.h"
 #include "io/checksum.h"
 #include "model/causal_lm.h"
+#include "reward/grading_stage.h"
 
 namespace antisd {
 namespace {
@@ -43,26 +44,6 @@ std::string fingerprint_of(const std::vector<Problem>& problems) {
 std::vector<ChatMessage> messages_of(const Problem& problem, const std::string& words) {
   if (!problem.messages.empty()) return problem.messages;
   return {{"user", fill_template(words, {{"problem", problem.problem}})}};
-}
-
-std::vector<SampleRow> rows_of(const SampleGroup& group, const Problem& problem,
-                               const Tokenizer& tokenizer) {
-  std::vector<SampleRow> rows;
-  for (const RolloutSample& sample : group.samples) {
-    std::vector<TokenId> known = sample.ids;  // padded rows of the vocabulary have no text
-    std::erase_if(known, [&](TokenId id) { return id >= tokenizer.vocabulary_size(); });
-    rows.push_back({.id = problem.id,
-                    .problem = group.prompt,
-                    .sample = std::ssize(rows),
-                    .response = tokenizer.decode(known, /*skip_special_tokens=*/true),
-                    .extracted = "",
-                    .correct = {},
-                    .reason = "",
-                    .truncated = sample.finish == FinishReason::kLength,
-                    .tokens = std::ssize(sample.ids),
-                    .settings = ""});
-  }
-  return rows;
 }
 
 EvalSettings settings_of(const RunConfig& config) {
@@ -193,23 +174,29 @@ bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const 
                         static_cast<int>(benchmark.n), static_cast<std::uint32_t>(p)});
   }
   Grader& grader = grader_of(benchmark);
-  if (!requests.empty()) grader.probe(request_of(benchmark.problems[requests.front().prompt], ""));
+  if (!requests.empty())
+    grader.probe(grade_request(benchmark.problems[requests.front().prompt], ""));
   ProgressBar bar(console_, {.label = "eval " + benchmark.name,
                              .unit = "problem",
                              .total = std::ssize(benchmark.problems),
                              .done = rows.done()});
   std::int64_t right = 0, graded = 0;
-  const int workers =
-      config_.reward.workers > 0 ? static_cast<int>(config_.reward.workers) : available_threads();
-  GradingQueue queue(grader, workers, [&](std::vector<SampleRow> samples) {
-    for (const SampleRow& row : samples) {
-      graded += row.correct.has_value();
-      right += row.correct.value_or(false);
+  GradingStage stage(grader, {.workers = static_cast<int>(config_.reward.workers), .open = 1024});
+  std::map<std::size_t, std::vector<Response>> waiting;  // by problem
+  const auto hand_over = [&](const std::vector<GradedGroup>& done) {
+    for (const GradedGroup& group : done) {
+      std::vector<SampleRow> samples = graded_rows(benchmark.problems[group.group], group,
+                                                   waiting.extract(group.group).mapped());
+      for (const SampleRow& row : samples) {
+        graded += row.correct.has_value();
+        right += row.correct.value_or(false);
+      }
+      rows.add(std::move(samples));
+      const double share =
+          graded > 0 ? static_cast<double>(right) / static_cast<double>(graded) : 0;
+      bar.update(rows.done(), {{"right", share}});
     }
-    rows.add(std::move(samples));
-    const double share = graded > 0 ? static_cast<double>(right) / static_cast<double>(graded) : 0;
-    bar.update(rows.done(), {{"right", share}});
-  });
+  };
   std::atomic<bool> interrupted = stop();
   RolloutOptions options;
   options.sampling = {.temperature = config_.eval.temperature, .top_p = config_.eval.top_p};
@@ -223,11 +210,13 @@ bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const 
   };
   if (!interrupted) {
     engine_.generate(model, requests, options, [&](SampleGroup& group) {
-      const Problem& problem = benchmark.problems[group.prompt];
-      queue.submit(problem, rows_of(group, problem, renderer_.tokenizer()));
+      std::vector<Response>& responses = waiting[group.prompt] = std::move(group.samples);
+      add_texts(responses, renderer_.tokenizer());
+      stage.submit(group.prompt, benchmark.problems[group.prompt], responses);
+      hand_over(stage.take_done());
     });
   }
-  queue.finish(stop);
+  hand_over(stage.finish(stop));
   for (const std::string& text : grader.take_warnings())
     console_.warn(text);
   if (rows.done() < std::ssize(benchmark.problems)) return false;

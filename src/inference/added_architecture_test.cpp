@@ -209,7 +209,7 @@ TEST_F(AddedArchitecture, IsSampledAndScored) {
   ASSERT_EQ(batch.groups.size(), 1u);
   ASSERT_EQ(batch.groups[0].samples.size(), 2u);
   const at::NoGradGuard no_grad;
-  for (const RolloutSample& sample : batch.groups[0].samples) {
+  for (const Response& sample : batch.groups[0].samples) {
     std::vector<std::int32_t> whole = kIds;
     whole.insert(whole.end(), sample.ids.begin(), sample.ids.end());
     const at::Tensor logp = plain_logp(exact_, whole);

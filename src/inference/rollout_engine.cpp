@@ -44,9 +44,8 @@ class Generation {
         scheduler_(pool.ledger(), limits, std::move(shapes)),
         most_rows_(std::min(limits.slots, scheduler_.sequences())) {
     for (std::size_t r = 0; r < requests.size(); ++r) {
-      groups_.push_back(
-          {r, requests[r].prompt,
-           std::vector<RolloutSample>(static_cast<std::size_t>(requests[r].samples))});
+      groups_.push_back({r, requests[r].prompt,
+                         std::vector<Response>(static_cast<std::size_t>(requests[r].samples))});
       unfinished_.push_back(requests[r].samples);
     }
   }
@@ -97,7 +96,7 @@ class Generation {
   const std::vector<std::int32_t>& prompt_of(int group) const {
     return requests_[group].prompt_ids;
   }
-  RolloutSample& sample_of(int sequence) {
+  Response& sample_of(int sequence) {
     return groups_[scheduler_.group_of(sequence)].samples[scheduler_.sample_of(sequence)];
   }
 
@@ -163,7 +162,7 @@ class Generation {
 
   void receive(int sequence, std::int32_t id, float logp, float raw_logp) {
     const int g = scheduler_.group_of(sequence), s = scheduler_.sample_of(sequence);
-    RolloutSample& sample = sample_of(sequence);
+    Response& sample = sample_of(sequence);
     if (!std::isfinite(raw_logp)) {
       throw NotFinite(
           fmt::format("the model's logits are not finite at token {} of sample {} of prompt {}",
@@ -173,7 +172,7 @@ class Generation {
                          : "check the weights with `antisd score --check-weights`"});
     }
     sample.ids.push_back(id);
-    sample.logp.push_back(logp);
+    sample.sampling_logp.push_back(logp);
     sample.raw_logp.push_back(raw_logp);
     ++stats_.new_tokens;
     if (options_.on_token) options_.on_token(static_cast<std::size_t>(g), s, id);

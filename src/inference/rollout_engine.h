@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "algo/rollouts.h"
+#include "algo/response.h"
 #include "inference/decoder.h"
 
 namespace antisd {
@@ -29,17 +29,10 @@ struct RolloutRequest {
   std::uint32_t prompt = 0;  // its index in the training step: keys the random numbers
 };
 
-struct RolloutSample {
-  std::vector<std::int32_t> ids;  // of the response, the stop id included
-  std::vector<float> logp;        // under the distribution sampled from
-  std::vector<float> raw_logp;    // the model's own: temperature 1, no filter
-  FinishReason finish = FinishReason::kLength;
-};
-
 struct SampleGroup {
   std::size_t request = 0;  // index of the request
   std::uint32_t prompt = 0;
-  std::vector<RolloutSample> samples;
+  std::vector<Response> samples;
 };
 
 struct RolloutStats {

@@ -56,7 +56,7 @@ std::vector<std::vector<std::vector<std::int32_t>>> ids_of(const SampleBatch& ba
   std::vector<std::vector<std::vector<std::int32_t>>> ids;
   for (const SampleGroup& group : batch.groups) {
     ids.emplace_back();
-    for (const RolloutSample& sample : group.samples)
+    for (const Response& sample : group.samples)
       ids.back().push_back(sample.ids);
   }
   return ids;
@@ -70,11 +70,11 @@ void expect_greedy(const CausalLm& model, const std::vector<RolloutRequest>& req
   for (std::size_t r = 0; r < requests.size(); ++r) {
     ASSERT_EQ(batch.groups[r].request, r);
     ASSERT_EQ(static_cast<int>(batch.groups[r].samples.size()), requests[r].samples);
-    for (const RolloutSample& sample : batch.groups[r].samples) {
+    for (const Response& sample : batch.groups[r].samples) {
       EXPECT_EQ(sample.ids, batch.groups[r].samples[0].ids);
       ASSERT_EQ(sample.ids.size(), sample.raw_logp.size());
     }
-    const RolloutSample& sample = batch.groups[r].samples[0];
+    const Response& sample = batch.groups[r].samples[0];
     std::vector<std::int32_t> whole = requests[r].prompt_ids;
     whole.insert(whole.end(), sample.ids.begin(), sample.ids.end());
     const at::Tensor hidden = model.hidden_states(pack({&whole, 1}, at::kCPU));
@@ -215,13 +215,13 @@ TEST(RolloutEngine, LogProbabilitiesAreThoseOfScore) {
   const SampleBatch batch = RolloutEngine().generate(
       model, requests, {.sampling = {.temperature = 0.7}, .max_new_tokens = 50, .seed = 2});
   for (std::size_t r = 0; r < requests.size(); ++r) {
-    for (const RolloutSample& sample : batch.groups[r].samples) {
+    for (const Response& sample : batch.groups[r].samples) {
       const ScoreRequest request{requests[r].prompt_ids, sample.ids};
       const TokenScores raw = score(model, {&request, 1})[0];
       const TokenScores warm = score(model, {&request, 1}, {.temperature = 0.7})[0];
       for (std::size_t i = 0; i < sample.ids.size(); ++i) {
         EXPECT_NEAR(sample.raw_logp[i], raw.logp[i], 1e-4);
-        EXPECT_NEAR(sample.logp[i], warm.logp[i], 1e-4);
+        EXPECT_NEAR(sample.sampling_logp[i], warm.logp[i], 1e-4);
       }
     }
   }
@@ -237,7 +237,7 @@ TEST(RolloutEngine, SampledTokensFollowTheModel) {
   const at::Tensor hidden = model.hidden_states(pack({&request.prompt_ids, 1}, at::kCPU));
   const at::Tensor p = at::linear(hidden[19], model.head().weight).to(at::kDouble).softmax(-1);
   std::vector<double> counts(p.size(0), 0);
-  for (const RolloutSample& sample : batch.groups[0].samples)
+  for (const Response& sample : batch.groups[0].samples)
     ++counts[sample.ids[0]];
   double statistic = 0;
   for (std::size_t id = 0; id < counts.size(); ++id) {
@@ -256,7 +256,7 @@ TEST(RolloutEngine, GroupsComeOutAsTheyEndAndInOrderAtLast) {
   const SampleBatch batch = RolloutEngine({.max_sequences = 8})
                                 .generate(model, requests, options, [&](SampleGroup& group) {
                                   order.push_back(group.request);
-                                  for (const RolloutSample& sample : group.samples) {
+                                  for (const Response& sample : group.samples) {
                                     const bool stopped =
                                         sample.ids.back() == 3 || sample.ids.back() == 5;
                                     EXPECT_EQ(sample.finish == FinishReason::kStop, stopped);
@@ -271,7 +271,7 @@ TEST(RolloutEngine, GroupsComeOutAsTheyEndAndInOrderAtLast) {
   for (std::size_t r = 0; r < requests.size(); ++r) {
     EXPECT_EQ(batch.groups[r].request, r);
     prompts += static_cast<std::int64_t>(requests[r].prompt_ids.size()) - 1;
-    for (const RolloutSample& sample : batch.groups[r].samples)
+    for (const Response& sample : batch.groups[r].samples)
       tokens += static_cast<std::int64_t>(sample.ids.size());
   }
   EXPECT_EQ(batch.stats.new_tokens, tokens);
@@ -287,7 +287,7 @@ TEST(RolloutEngine, StopsWhereItIsToldTo) {
                           return ids.size() == 4;
                         }});
   for (const SampleGroup& group : by_callback.groups)
-    for (const RolloutSample& sample : group.samples) {
+    for (const Response& sample : group.samples) {
       EXPECT_EQ(sample.ids.size(), 4u);
       EXPECT_EQ(sample.finish, FinishReason::kStop);
     }

@@ -6,7 +6,8 @@
 
 #include "core/check.h"
 #include "core/error.h"
-#include "ops/token_scores.h"
+#include "inference/response_pass.h"
+#include "inference/token_runs.h"
 
 namespace antisd {
 namespace {
@@ -20,49 +21,6 @@ void check_ids(const char* what, const std::vector<std::int32_t>& ids, std::int6
   }
 }
 
-// Scores the chosen requests in one pass.
-void score_batch(const CausalLm& model, std::span<const ScoreRequest> requests,
-                 std::span<const std::size_t> chosen, const ScoreOptions& options,
-                 std::vector<TokenScores>& results) {
-  std::vector<std::vector<std::int32_t>> sequences;
-  for (const std::size_t r : chosen) {
-    std::vector<std::int32_t>& ids = sequences.emplace_back(requests[r].prompt_ids);
-    ids.insert(ids.end(), requests[r].response_ids.begin(), requests[r].response_ids.end());
-  }
-  const PackedBatch batch = pack(sequences, model.device(), options.pack);
-  // The row before a token predicts it.
-  std::vector<std::int64_t> rows;
-  std::vector<std::int32_t> targets;
-  for (std::size_t s = 0; s < chosen.size(); ++s) {
-    const ScoreRequest& request = requests[chosen[s]];
-    const std::size_t prompt = request.prompt_ids.size();
-    for (std::size_t i = 0; i < request.response_ids.size(); ++i) {
-      rows.push_back(batch.rows[s][prompt + i - 1]);
-      targets.push_back(request.response_ids[i]);
-    }
-  }
-  const at::Tensor where =
-      at::tensor(at::ArrayRef<std::int64_t>(rows), at::kLong).to(model.device());
-  const at::Tensor ids =
-      at::tensor(at::ArrayRef<std::int32_t>(targets), at::kInt).to(model.device());
-  const at::Tensor hidden = model.hidden_states(batch).index_select(0, where);
-  const TokenScoreTensors scores =
-      token_scores(hidden, model.head().weight, ids, options.temperature, model.shape().vocabulary);
-  const at::Tensor logp = scores.logp.to(at::kCPU), entropy = scores.entropy.to(at::kCPU);
-  const float* next_logp = logp.const_data_ptr<float>();
-  const float* next_entropy = entropy.const_data_ptr<float>();
-  for (const std::size_t r : chosen) {
-    const std::size_t count = requests[r].response_ids.size();
-    results[r] = {{next_logp, next_logp + count}, {next_entropy, next_entropy + count}};
-    next_logp += count;
-    next_entropy += count;
-  }
-}
-
-std::int64_t length_of(const ScoreRequest& request) {
-  return static_cast<std::int64_t>(request.prompt_ids.size() + request.response_ids.size());
-}
-
 std::int64_t common_prefix(const std::vector<std::int32_t>& a, const std::vector<std::int32_t>& b) {
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
@@ -70,42 +28,28 @@ std::int64_t common_prefix(const std::vector<std::int32_t>& a, const std::vector
 // Tokens of a batch on the CPU: activations that stay in one core's cache.
 constexpr std::int64_t kCpuBatchTokens = 512;
 
-struct Batches {
-  std::vector<std::size_t> order;  // of the requests
-  std::vector<std::size_t> ends;   // of each batch in `order`
-};
-
-// Runs of requests up to the greatest number of tokens. On the CPU neighbours share what they can,
-// and a run ends as soon as it is long enough that what the next request would share with it hardly
-// matters: one thread takes each run from end to end. The cut does not depend on the number of
-// threads.
-Batches cut_batches(std::span<const ScoreRequest> requests, const ScoreOptions& options,
-                    bool on_cpu) {
-  Batches batches;
-  batches.order.resize(requests.size());
-  std::iota(batches.order.begin(), batches.order.end(), 0);
-  if (on_cpu && options.pack.share) {
-    std::stable_sort(batches.order.begin(), batches.order.end(), [&](std::size_t a, std::size_t b) {
+// On the CPU neighbours share what they can.
+std::vector<std::size_t> order_of(std::span<const ScoreRequest> requests, bool sorted) {
+  std::vector<std::size_t> order(requests.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (sorted) {
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return requests[a].prompt_ids < requests[b].prompt_ids;
     });
   }
-  std::int64_t computed = 0;  // tokens of the run so far, what is shared counted once
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const ScoreRequest& request = requests[batches.order[i]];
-    const std::int64_t length = length_of(request);
+  return order;
+}
+
+std::vector<RunItem> costs_of(std::span<const ScoreRequest> requests,
+                              std::span<const std::size_t> order, bool share) {
+  std::vector<RunItem> items;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const ScoreRequest& request = requests[order[i]];
     const std::int64_t shared =
-        i > 0 && options.pack.share
-            ? common_prefix(requests[batches.order[i - 1]].prompt_ids, request.prompt_ids)
-            : 0;
-    const bool long_enough = on_cpu && computed >= std::max(kCpuBatchTokens, 16 * shared);
-    if (i > 0 && (long_enough || computed + length - shared > options.max_batch_tokens)) {
-      batches.ends.push_back(i);
-      computed = 0;
-    }
-    computed += computed > 0 ? length - shared : length;
+        i > 0 && share ? common_prefix(requests[order[i - 1]].prompt_ids, request.prompt_ids) : 0;
+    items.push_back({std::ssize(request.prompt_ids) + std::ssize(request.response_ids), shared});
   }
-  if (!requests.empty()) batches.ends.push_back(requests.size());
-  return batches;
+  return items;
 }
 
 }  // namespace
@@ -135,20 +79,31 @@ std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreReque
                                const ScoreOptions& options) {
   for (const ScoreRequest& request : requests)
     check_request(model, request);
-  const bool on_cpu = model.device().is_cpu();
-  const Batches batches = cut_batches(requests, options, on_cpu);
+  const bool on_cpu = model.device().is_cpu(), share = options.pack.share;
+  const std::vector<std::size_t> order = order_of(requests, on_cpu && share);
+  // One thread takes each run from end to end; the cut does not depend on the number of threads.
+  const std::vector<IndexRange> runs =
+      cut_runs(costs_of(requests, order, share),
+               {.most = options.max_batch_tokens, .enough = on_cpu ? kCpuBatchTokens : 0});
   std::vector<TokenScores> results(requests.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&](std::int64_t, std::int64_t) {
     const at::NoGradGuard no_grad;  // of the thread
-    for (std::size_t i = next++; i < batches.ends.size(); i = next++) {
-      const std::size_t begin = i == 0 ? 0 : batches.ends[i - 1];
-      score_batch(model, requests, std::span(batches.order).subspan(begin, batches.ends[i] - begin),
-                  options, results);
+    for (std::size_t i = next++; i < runs.size(); i = next++) {
+      const auto chosen = std::span(order).subspan(runs[i].begin, runs[i].size());
+      std::vector<TargetSequence> sequences;
+      for (const std::size_t r : chosen)
+        sequences.push_back(continuation(requests[r].prompt_ids, requests[r].response_ids));
+      const Passage passage = lay_out(sequences, model.device(), options.pack);
+      std::vector<TokenScores> scores =
+          to_host(passage, score_targets(model, passage, hidden_before_targets(model, passage),
+                                         options.temperature));
+      for (std::size_t s = 0; s < chosen.size(); ++s)
+        results[chosen[s]] = std::move(scores[s]);
     }
   };
   const std::int64_t threads = at::get_num_threads();
-  if (on_cpu && static_cast<std::int64_t>(batches.ends.size()) >= threads) {
+  if (on_cpu && std::ssize(runs) >= threads) {
     at::parallel_for(0, threads, 1, work);
   } else {
     work(0, 1);

@@ -165,14 +165,14 @@ RewardLine read_reward_line(const std::string& text, std::int64_t id) {
         text.find("\"reward\"") != std::string::npos &&
         (text.find("NaN") != std::string::npos || text.find("Infinity") != std::string::npos);
     line.kind = not_finite ? RewardLine::kAnswer : RewardLine::kLog;
-    line.score.error = not_finite;
-    line.score.reason = "reward.command gave a reward that is not a number: " + shortened(text);
+    line.verdict.error = not_finite;
+    line.verdict.reason = "reward.command gave a reward that is not a number: " + shortened(text);
     return line;
   }
-  CommandScore& score = line.score;
+  Verdict& verdict = line.verdict;
   if (!answer.is_object() || !answer.contains("id") || !answer.contains("reward")) {
     line.kind = RewardLine::kGarbage;
-    score.reason = "reward.command wrote something else than an answer: " + shortened(text);
+    verdict.reason = "reward.command wrote something else than an answer: " + shortened(text);
     return line;
   }
   if (answer["id"] != id) {
@@ -180,15 +180,16 @@ RewardLine read_reward_line(const std::string& text, std::int64_t id) {
     return line;
   }
   if (answer.contains("reason") && answer["reason"].is_string())
-    score.reason = answer["reason"].get<std::string>();
+    verdict.reason = answer["reason"].get<std::string>();
   const Json& reward = answer["reward"];
   if (reward.is_null()) {
-    if (score.reason.empty()) score.reason = "reward.command gave no reward";
+    if (verdict.reason.empty()) verdict.reason = "reward.command gave no reward";
   } else if (!reward.is_number() || !(reward.get<double>() >= 0 && reward.get<double>() <= 1)) {
-    score.error = true;
-    score.reason = "reward.command gave a reward outside of [0, 1]: " + reward.dump().substr(0, 50);
+    verdict.error = true;
+    verdict.reason =
+        "reward.command gave a reward outside of [0, 1]: " + reward.dump().substr(0, 50);
   } else {
-    score.reward = reward.get<double>();
+    verdict.reward = reward.get<double>();
   }
   return line;
 }
@@ -211,8 +212,8 @@ std::string quoted_errors(const std::string& errors) {
 
 }  // namespace
 
-// The answer to one request, or nothing with the reason in `score`.
-bool CommandReward::ask(Worker& worker, const Json& request, CommandScore& score) {
+// The answer to one request, or nothing with the reason in `verdict`.
+bool CommandReward::ask(Worker& worker, const Json& request, Verdict& verdict) {
   Json row = request;
   {
     const std::lock_guard lock(mutex_);
@@ -222,18 +223,18 @@ bool CommandReward::ask(Worker& worker, const Json& request, CommandScore& score
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(options_.timeout_s));
   std::string log;
-  std::optional<std::string> text = worker.ask(to_json_line(row) + "\n", deadline, score.reason);
+  std::optional<std::string> text = worker.ask(to_json_line(row) + "\n", deadline, verdict.reason);
   for (int stray = 0; text && stray < kMaxStrayLines; ++stray) {
     const RewardLine line = read_reward_line(*text, id);
     if (line.kind == RewardLine::kAnswer || line.kind == RewardLine::kGarbage) {
-      score = line.score;
+      verdict = line.verdict;
       return line.kind == RewardLine::kAnswer;
     }
     if (line.kind == RewardLine::kLog) note_log_line(log = shortened(*text));
-    text = worker.read_line(deadline, score.reason);
+    text = worker.read_line(deadline, verdict.reason);
   }
-  if (text) score.reason = "reward.command writes lines without an answer";
-  if (!log.empty()) score.reason += fmt::format("; the last line of it that is no JSON: {}", log);
+  if (text) verdict.reason = "reward.command writes lines without an answer";
+  if (!log.empty()) verdict.reason += fmt::format("; the last line of it that is no JSON: {}", log);
   return false;
 }
 
@@ -252,34 +253,34 @@ std::vector<std::string> CommandReward::take_warnings() {
   return std::exchange(warnings_, {});
 }
 
-CommandScore CommandReward::score(const Json& request) {
+Verdict CommandReward::grade(const Json& request) {
   ANTISD_CHECK(request.is_object());
   std::unique_ptr<Worker> worker = acquire();
-  CommandScore score;
+  Verdict verdict;
   try {
     if (!worker) worker = std::make_unique<Worker>(options_.command);
-    if (!ask(*worker, request, score)) worker.reset();
+    if (!ask(*worker, request, verdict)) worker.reset();
   } catch (const RunError& error) {
-    score.reason = error.message();
+    verdict.reason = error.message();
     worker.reset();
   } catch (...) {
     give_back(nullptr);
     throw;
   }
   give_back(std::move(worker));
-  return score;
+  return verdict;
 }
 
 void CommandReward::probe(const Json& request) {
   std::unique_ptr<Worker> worker = acquire();
-  CommandScore score;
+  Verdict verdict;
   bool answered = false;
   std::string errors;
   try {
-    answered = worker && ask(*worker, request, score);
+    answered = worker && ask(*worker, request, verdict);
     if (!answered) {  // none yet, or one that ended while nobody asked it
       worker = std::make_unique<Worker>(options_.command);
-      answered = ask(*worker, request, score);
+      answered = ask(*worker, request, verdict);
       if (!answered) errors = quoted_errors(worker->first_errors());
     }
   } catch (...) {
@@ -287,9 +288,9 @@ void CommandReward::probe(const Json& request) {
     throw;
   }
   give_back(answered ? std::move(worker) : nullptr);
-  if (answered && !score.error) return;
+  if (answered && !verdict.error) return;
   throw RunError(
-      fmt::format("the reward program `{}` does not grade: {}{}", options_.command, score.reason,
+      fmt::format("the reward program `{}` does not grade: {}{}", options_.command, verdict.reason,
                   errors),
       {.where = "reward.command",
        .remedy = fmt::format(

@@ -2,7 +2,7 @@
 // and write one answer per line.
 //
 //   CommandReward reward({.command = "python3 my_reward.py", .workers = 4});
-//   CommandScore score = reward.score({{"problem", "2+2"}, {"response", "4"}});
+//   Verdict verdict = reward.grade({{"problem", "2+2"}, {"response", "4"}});
 //
 // The protocol:
 //   to the process:    {"id": 7, "problem": "2+2", "response": "4"}
@@ -17,10 +17,10 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "algo/verdict.h"
 #include "io/json.h"
 
 namespace antisd {
@@ -31,12 +31,6 @@ struct CommandRewardOptions {
   int workers = 0;        // 0: one for each core
 };
 
-struct CommandScore {
-  std::optional<double> reward;  // 0 to 1
-  std::string reason;            // the process's own, or why there is no reward
-  bool error = false;  // the process answered with a reward outside of [0, 1]: a mistake in it
-};
-
 // A line that the process wrote, read as the answer to one request.
 struct RewardLine {
   enum {
@@ -45,7 +39,7 @@ struct RewardLine {
     kLog,     // no JSON
     kGarbage  // JSON, but no answer
   } kind = kAnswer;
-  CommandScore score;  // of an answer; of garbage, the reason
+  Verdict verdict;  // of an answer; of garbage, the reason
 };
 
 RewardLine read_reward_line(const std::string& text, std::int64_t id);
@@ -59,7 +53,7 @@ class CommandReward {
 
   // `request` is an object; its id is replaced by one of the pool's. Any number of threads may call
   // it.
-  CommandScore score(const Json& request);
+  Verdict grade(const Json& request);
 
   // Asks once, of a process that is there or a new one. RunError, with how it ended and the first
   // lines of its standard error, where it does not answer or its answer is not a reward; "it cannot
@@ -71,7 +65,7 @@ class CommandReward {
 
  private:
   class Worker;
-  bool ask(Worker& worker, const Json& request, CommandScore& score);
+  bool ask(Worker& worker, const Json& request, Verdict& verdict);
   void note_log_line(const std::string& line);
   std::unique_ptr<Worker> acquire();
   void give_back(std::unique_ptr<Worker> worker);

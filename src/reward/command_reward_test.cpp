@@ -50,12 +50,12 @@ class CommandRewardTest : public ::testing::Test {
 
 TEST_F(CommandRewardTest, GivesRewards) {
   CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
-  const CommandScore first = reward.score({{"id", "mine"}, {"value", 0.25}});
+  const Verdict first = reward.grade({{"id", "mine"}, {"value", 0.25}});
   EXPECT_EQ(first.reward, 0.25) << first.reason;
-  const CommandScore second = reward.score({{"value", 1}, {"do", "stray"}});
+  const Verdict second = reward.grade({{"value", 1}, {"do", "stray"}});
   EXPECT_EQ(second.reward, 1.0);
   EXPECT_EQ(first.reason, second.reason) << "one process serves many requests";
-  EXPECT_EQ(reward.score({{"value", nullptr}}).reward, std::nullopt);
+  EXPECT_EQ(reward.grade({{"value", nullptr}}).reward, std::nullopt);
 }
 
 TEST_F(CommandRewardTest, FailuresAreNullAndTheNextRequestWorks) {
@@ -64,24 +64,24 @@ TEST_F(CommandRewardTest, FailuresAreNullAndTheNextRequestWorks) {
       {"crash", "status 3"}, {"die", "signal 9"},         {"hang", "in time"},
       {"garbage", "hello"},  {"array", "something else"}, {"flood", "without an end"}};
   for (const auto& [what, reason] : failures) {
-    const CommandScore score = reward.score({{"do", what}, {"value", 1}});
-    EXPECT_EQ(score.reward, std::nullopt) << what;
-    EXPECT_FALSE(score.error) << what;
-    EXPECT_THAT(score.reason, HasSubstr(reason));
-    EXPECT_EQ(reward.score({{"value", 1}}).reward, 1.0) << "after " << what;
+    const Verdict verdict = reward.grade({{"do", what}, {"value", 1}});
+    EXPECT_EQ(verdict.reward, std::nullopt) << what;
+    EXPECT_FALSE(verdict.error) << what;
+    EXPECT_THAT(verdict.reason, HasSubstr(reason));
+    EXPECT_EQ(reward.grade({{"value", 1}}).reward, 1.0) << "after " << what;
   }
 }
 
 TEST_F(CommandRewardTest, RewardsOutsideTheRangeAreErrors) {
   CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
   for (const char* text : {"1.5", "-0.1", "\"1\"", "true", "[1]", "1e300"}) {
-    const CommandScore score = reward.score({{"do", "raw"}, {"text", text}});
-    EXPECT_EQ(score.reward, std::nullopt) << text;
-    EXPECT_TRUE(score.error) << text;
-    EXPECT_THAT(score.reason, HasSubstr("[0, 1]"));
+    const Verdict verdict = reward.grade({{"do", "raw"}, {"text", text}});
+    EXPECT_EQ(verdict.reward, std::nullopt) << text;
+    EXPECT_TRUE(verdict.error) << text;
+    EXPECT_THAT(verdict.reason, HasSubstr("[0, 1]"));
   }
   // Python writes NaN, which is not JSON.
-  const CommandScore nan = reward.score({{"do", "raw"}, {"text", "NaN"}});
+  const Verdict nan = reward.grade({{"do", "raw"}, {"text", "NaN"}});
   EXPECT_EQ(nan.reward, std::nullopt);
   EXPECT_TRUE(nan.error);
 }
@@ -89,7 +89,7 @@ TEST_F(CommandRewardTest, RewardsOutsideTheRangeAreErrors) {
 TEST_F(CommandRewardTest, MissingCommandIsNullWithAReason) {
   CommandReward reward(
       {.command = "exec /nonexistent/program 2>/dev/null", .timeout_s = 5, .workers = 1});
-  EXPECT_THAT(reward.score(Json::object()).reason, HasSubstr("status 12"));
+  EXPECT_THAT(reward.grade(Json::object()).reason, HasSubstr("status 12"));
   EXPECT_THAT(testing::error_of([] { CommandReward({.command = ""}); }),
               HasSubstr("reward.command"));
 }
@@ -97,11 +97,11 @@ TEST_F(CommandRewardTest, MissingCommandIsNullWithAReason) {
 TEST_F(CommandRewardTest, LinesThatAreNoJsonAreSkippedAndSaidOnce) {
   CommandReward reward(
       {.command = "echo 'INFO loading'; echo; " + command_, .timeout_s = 30, .workers = 1});
-  const CommandScore score = reward.score({{"value", 0.5}});
-  EXPECT_EQ(score.reward, 0.5) << score.reason;
+  const Verdict verdict = reward.grade({{"value", 0.5}});
+  EXPECT_EQ(verdict.reward, 0.5) << verdict.reason;
   EXPECT_THAT(reward.take_warnings(), ElementsAre(HasSubstr("INFO loading")));
-  EXPECT_EQ(reward.score({{"value", 0.5}, {"do", "crash"}}).reward, std::nullopt);
-  EXPECT_EQ(reward.score({{"value", 0.5}}).reward, 0.5) << "the new process logs too";
+  EXPECT_EQ(reward.grade({{"value", 0.5}, {"do", "crash"}}).reward, std::nullopt);
+  EXPECT_EQ(reward.grade({{"value", 0.5}}).reward, 0.5) << "the new process logs too";
   EXPECT_THAT(reward.take_warnings(), IsEmpty());
 }
 
@@ -129,9 +129,9 @@ TEST_F(CommandRewardTest, ProbeAcceptsAnAnswerAndKeepsTheProcess) {
                 reward.probe({{"do", "raw"}, {"text", "2"}});
               }),
               HasSubstr("outside of [0, 1]"));
-  const std::string process = reward.score({{"value", 1}}).reason;
+  const std::string process = reward.grade({{"value", 1}}).reason;
   EXPECT_NO_THROW(reward.probe({{"value", 1}}));
-  EXPECT_EQ(reward.score({{"value", 1}}).reason, process);
+  EXPECT_EQ(reward.grade({{"value", 1}}).reason, process);
   // One that ended while nobody asked it is no reason to stop.
   kill(std::stoi(process.substr(4)), SIGKILL);
   EXPECT_NO_THROW(reward.probe({{"value", 1}}));
@@ -146,10 +146,10 @@ TEST_F(CommandRewardTest, ManyThreadsShareThePool) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 50; ++i) {
         const double value = (t * 50 + i) / 200.0;
-        const CommandScore score = reward.score({{"value", value}});
-        EXPECT_EQ(score.reward, value) << score.reason;
+        const Verdict verdict = reward.grade({{"value", value}});
+        EXPECT_EQ(verdict.reward, value) << verdict.reason;
         const std::lock_guard lock(mutex);
-        processes.insert(score.reason);
+        processes.insert(verdict.reason);
       }
     });
   for (std::thread& thread : threads)
@@ -183,14 +183,14 @@ TEST_F(CommandRewardDaemon, EndsWithThePoolAndWithItsProcess) {
   pid_t first = 0, second = 0;
   {
     CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
-    ASSERT_EQ(reward.score({{"value", 1}}).reward, 1.0);
+    ASSERT_EQ(reward.grade({{"value", 1}}).reward, 1.0);
     first = daemon();
     ASSERT_GT(first, 1);
     ASSERT_EQ(kill(first, 0), 0);
-    EXPECT_THAT(reward.score({{"do", "crash"}}).reason, HasSubstr("status 3"))
+    EXPECT_THAT(reward.grade({{"do", "crash"}}).reason, HasSubstr("status 3"))
         << "although the other holds its output open";
     EXPECT_TRUE(is_gone(first)) << "the process that started it was replaced";
-    ASSERT_EQ(reward.score({{"value", 1}}).reward, 1.0);
+    ASSERT_EQ(reward.grade({{"value", 1}}).reward, 1.0);
     second = daemon();
     ASSERT_EQ(kill(second, 0), 0);
   }
@@ -201,7 +201,7 @@ TEST_F(CommandRewardDaemon, EndsWhenTheRunIsKilled) {
   const pid_t run = fork();
   if (run == 0) {
     CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
-    reward.score({{"value", 1}});
+    reward.grade({{"value", 1}});
     std::ofstream(folder_ / "ready") << "";
     pause();
     _exit(0);
@@ -223,9 +223,9 @@ TEST_F(CommandRewardTest, NoProcessIsLeft) {
     CommandReward reward({.command = "python3 " + (folder_ / "worker.py").string() + "; true",
                           .timeout_s = 30,
                           .workers = 1});
-    const CommandScore score = reward.score({{"value", 1}});
-    ASSERT_TRUE(score.reward) << score.reason;
-    shell = std::stoi(score.reason.substr(4));
+    const Verdict verdict = reward.grade({{"value", 1}});
+    ASSERT_TRUE(verdict.reward) << verdict.reason;
+    shell = std::stoi(verdict.reason.substr(4));
     EXPECT_EQ(kill(shell, 0), 0);
   }
   for (int i = 0; i < 200 && kill(shell, 0) == 0; ++i)

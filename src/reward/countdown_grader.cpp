@@ -187,10 +187,6 @@ std::optional<Box> find_box(std::string_view text) {
   return Box{begin, content.substr(0, kMaxBoxBytes)};
 }
 
-Grade wrong(std::string extracted, std::string reason) {
-  return {Verdict::kWrong, std::move(extracted), std::move(reason)};
-}
-
 }  // namespace
 
 CountdownProblem parse_countdown_problem(std::string_view text) {
@@ -230,12 +226,12 @@ CountdownProblem read_countdown_problem(const Json& problem) {
   return {problem["numbers"].get<std::vector<int>>(), problem["target"].get<int>()};
 }
 
-Grade grade_countdown(const CountdownProblem& problem, std::string_view response,
-                      const CountdownOptions& options) {
+Verdict grade_countdown(const CountdownProblem& problem, std::string_view response,
+                        const CountdownOptions& options) {
   const std::string visible = visible_text(response);
   const std::string_view text = visible;
   const std::optional<Box> box = find_box(text);
-  if (!box) return wrong("", "no answer found");
+  if (!box) return wrong_verdict("", "no answer found");
 
   std::vector<std::string_view> inside = tokenize(box->content);
   // Without braces the box ends where words go on.
@@ -248,20 +244,22 @@ Grade grade_countdown(const CountdownProblem& problem, std::string_view response
     if (!extracted.empty()) extracted += ' ';
     extracted += token;
   }
-  if (inside.empty()) return wrong("", "no answer found");
+  if (inside.empty()) return wrong_verdict("", "no answer found");
 
   const bool infix = std::any_of(inside.begin(), inside.end(), is_operator);
   if (infix) {
     InfixReader reader(inside, problem.numbers, options.max_result);
     const std::optional<int> value = reader.read();
-    if (!value) return wrong(extracted, "the box holds no valid expression over the numbers");
-    if (*value != problem.target) return wrong(extracted, "the expression misses the target");
+    if (!value)
+      return wrong_verdict(extracted, "the box holds no valid expression over the numbers");
+    if (*value != problem.target)
+      return wrong_verdict(extracted, "the expression misses the target");
     if (!options.at_most_once && !reader.left_over().empty())
-      return wrong(extracted, "a number is left over");
-    return {Verdict::kCorrect, extracted, ""};
+      return wrong_verdict(extracted, "a number is left over");
+    return right_verdict(extracted);
   }
   if (to_integer(inside[0]) != problem.target)
-    return wrong(extracted, "the box does not hold the target");
+    return wrong_verdict(extracted, "the box does not hold the target");
 
   const std::vector<std::string_view> tokens = tokenize(text.substr(0, box->begin));
   std::size_t end = tokens.size();
@@ -271,10 +269,10 @@ Grade grade_countdown(const CountdownProblem& problem, std::string_view response
     end = at;
     if (steps.empty()) continue;
     const std::string fault = chain_fault(problem, steps, options);
-    if (!fault.empty()) return wrong(extracted, fault);
-    return {Verdict::kCorrect, extracted, ""};
+    if (!fault.empty()) return wrong_verdict(extracted, fault);
+    return right_verdict(extracted);
   }
-  return wrong(extracted, "no complete chain before the box");
+  return wrong_verdict(extracted, "no complete chain before the box");
 }
 
 }  // namespace antisd

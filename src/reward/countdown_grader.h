@@ -2,8 +2,8 @@
 // a search in words, one chain per try; the last complete chain before the box counts.
 //
 //   const CountdownProblem problem = parse_countdown_problem("Numbers 4 11 3 6 target 29");
-//   grade_countdown(problem, "Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds So boxed 29");
-//   // its verdict is kCorrect
+//   grade_countdown(problem, "Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds So boxed 29")
+//       .correct()
 //
 // The box may hold an expression over the numbers instead: "boxed ( 6 - 3 ) * 11 - 4" or
 // "\boxed{(6-3)*11-4}"; then the expression alone counts.
@@ -32,7 +32,7 @@ CountdownProblem parse_countdown_problem(std::string_view text);
 // A string as above, or {"numbers": [4, 11, 3, 6], "target": 29}.
 CountdownProblem read_countdown_problem(const Json& problem);
 
-Grade grade_countdown(const CountdownProblem& problem, std::string_view response,
-                      const CountdownOptions& options = {});
+Verdict grade_countdown(const CountdownProblem& problem, std::string_view response,
+                        const CountdownOptions& options = {});
 
 }  // namespace antisd

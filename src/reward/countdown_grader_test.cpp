@@ -10,7 +10,7 @@ namespace {
 const CountdownProblem kProblem{{4, 11, 3, 6}, 29};
 
 bool correct(std::string_view response, const CountdownOptions& options = {}) {
-  return grade_countdown(kProblem, response, options).verdict == Verdict::kCorrect;
+  return grade_countdown(kProblem, response, options).correct();
 }
 
 std::string reason(std::string_view response) {
@@ -68,8 +68,8 @@ TEST(Countdown, EveryRuleIsChecked) {
   EXPECT_EQ(grade_countdown({{4, 11, 3, 7, 18}, 29}, "Let 11 + 18 = 29 holds So boxed 29").reason,
             "a number is left over");
   // A negative intermediate result, and one above 400.
-  EXPECT_EQ(grade_countdown({{3, 6, 32}, 29}, "Let 3 - 6 = -3 ; 32 - 3 = 29 So boxed 29").verdict,
-            Verdict::kWrong);
+  EXPECT_EQ(grade_countdown({{3, 6, 32}, 29}, "Let 3 - 6 = -3 ; 32 - 3 = 29 So boxed 29").reward,
+            0.0);
   EXPECT_EQ(
       grade_countdown({{30, 20, 571}, 29}, "Let 30 * 20 = 600 ; 600 - 571 = 29 So boxed 29").reason,
       "a step is wrong");
@@ -80,16 +80,15 @@ TEST(Countdown, EveryRuleIsChecked) {
 
 TEST(Countdown, AtMostOnceAllowsLeftOvers) {
   const CountdownProblem problem{{4, 11, 3, 7, 18}, 29};
-  EXPECT_EQ(grade_countdown(problem, "Let 11 + 18 = 29 holds So boxed 29", {.at_most_once = true})
-                .verdict,
-            Verdict::kCorrect);
+  EXPECT_EQ(
+      grade_countdown(problem, "Let 11 + 18 = 29 holds So boxed 29", {.at_most_once = true}).reward,
+      1.0);
   EXPECT_EQ(grade_countdown(problem, "Let 11 + 18 = 29 ; 29 + 11 = 40 ; 40 - 11 = 29 So boxed 29",
                             {.at_most_once = true})
-                .verdict,
-            Verdict::kWrong);
-  EXPECT_EQ(grade_countdown(problem, "boxed 11 + 18", {.at_most_once = true}).verdict,
-            Verdict::kCorrect);
-  EXPECT_EQ(grade_countdown(problem, "boxed 11 + 18").verdict, Verdict::kWrong);
+                .reward,
+            0.0);
+  EXPECT_EQ(grade_countdown(problem, "boxed 11 + 18", {.at_most_once = true}).reward, 1.0);
+  EXPECT_EQ(grade_countdown(problem, "boxed 11 + 18").reward, 0.0);
 }
 
 TEST(Countdown, AnExpressionInTheBoxCounts) {

@@ -11,23 +11,17 @@
 namespace antisd {
 namespace {
 
-Score score_of(const Grade& grade) {
-  std::optional<double> reward;
-  if (grade.verdict != Verdict::kUndecided) reward = grade.verdict == Verdict::kCorrect ? 1.0 : 0.0;
-  return {.reward = reward, .reason = grade.reason, .extracted = grade.extracted};
-}
-
 class MathReward : public Grader {
  public:
-  Score score(const GradeRequest& request) override {
-    return score_of(grade_math(request.answer, request.response));
+  Verdict grade(const GradeRequest& request) override {
+    return grade_math(request.answer, request.response);
   }
 };
 
 class CountdownReward : public Grader {
  public:
-  Score score(const GradeRequest& request) override {
-    return score_of(grade_countdown(read_countdown_problem(request.problem), request.response));
+  Verdict grade(const GradeRequest& request) override {
+    return grade_countdown(read_countdown_problem(request.problem), request.response);
   }
 };
 
@@ -35,7 +29,7 @@ class CodeReward : public Grader {
  public:
   explicit CodeReward(const CodeGraderOptions& options) : grader_(options) {}
 
-  Score score(const GradeRequest& request) override {
+  Verdict grade(const GradeRequest& request) override {
     const CodeGrade grade = grader_.grade(request.response, request.tests);
     std::string program = extract_python(request.response).value_or("");
     if (!grade.correct) return {.reason = grade.reason, .extracted = std::move(program)};
@@ -52,13 +46,11 @@ class ProgramReward : public Grader {
  public:
   explicit ProgramReward(CommandRewardOptions options) : reward_(std::move(options)) {}
 
-  Score score(const GradeRequest& request) override {
-    CommandScore score = reward_.score(row_of(request));
+  Verdict grade(const GradeRequest& request) override {
+    Verdict verdict = reward_.grade(row_of(request));
     // A program of the user's own says nothing of what it found: the whole response is its answer.
-    return {.reward = score.reward,
-            .reason = std::move(score.reason),
-            .extracted = request.response,
-            .error = score.error};
+    verdict.extracted = request.response;
+    return verdict;
   }
   void probe(const GradeRequest& request) override { reward_.probe(row_of(request)); }
   std::vector<std::string> take_warnings() override { return reward_.take_warnings(); }
@@ -75,6 +67,13 @@ class ProgramReward : public Grader {
 };
 
 }  // namespace
+
+GradeRequest grade_request(const Problem& problem, std::string response) {
+  return {.response = std::move(response),
+          .answer = problem.answer,
+          .tests = problem.tests,
+          .problem = prompt_text(problem)};
+}
 
 std::unique_ptr<Grader> make_grader(const RewardConfig& config) {
   const int workers = config.workers > 0 ? static_cast<int>(config.workers) : available_threads();

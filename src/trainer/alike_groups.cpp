@@ -18,12 +18,12 @@ struct Seen {
   double low = 1, high = 0;
 };
 
-Seen look_at(const RolloutBatch& batch) {
+Seen look_at(const ResponseBatch& batch) {
   Seen seen;
-  for (const RolloutGroup& group : batch.groups) {
+  for (const ResponseGroup& group : batch.groups) {
     std::vector<double> rewards;
-    for (const Rollout& rollout : group.rollouts) {
-      if (rollout.grade.reward) rewards.push_back(*rollout.grade.reward);
+    for (const Response& response : group.responses) {
+      if (response.verdict.reward) rewards.push_back(*response.verdict.reward);
     }
     if (rewards.size() < 2) continue;
     const auto [low, high] = std::minmax_element(rewards.begin(), rewards.end());
@@ -48,7 +48,7 @@ const char* advice(const Seen& seen) {
 
 }  // namespace
 
-std::optional<std::string> AlikeGroups::observe(const RolloutBatch& batch) {
+std::optional<std::string> AlikeGroups::observe(const ResponseBatch& batch) {
   const Seen seen = look_at(batch);
   if (!counts_rewards_ || !seen.compared) return std::nullopt;
   if (seen.differs) {

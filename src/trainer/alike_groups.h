@@ -10,7 +10,7 @@
 #include <string>
 
 #include "algo/method.h"
-#include "algo/rollouts.h"
+#include "algo/response.h"
 
 namespace antisd {
 
@@ -21,7 +21,7 @@ class AlikeGroups {
 
   // A warning after 5 such steps in a row, and again after 50, 500, ... of them. A step without two
   // grades in any group says nothing.
-  std::optional<std::string> observe(const RolloutBatch& batch);
+  std::optional<std::string> observe(const ResponseBatch& batch);
 
  private:
   bool counts_rewards_;  // of the method: others learn without them

@@ -11,12 +11,12 @@ using ::testing::Not;
 
 using Rewards = std::vector<std::vector<std::optional<double>>>;
 
-RolloutBatch batch_of(const Rewards& rewards) {
-  RolloutBatch batch;
+ResponseBatch batch_of(const Rewards& rewards) {
+  ResponseBatch batch;
   for (const auto& group : rewards) {
-    RolloutGroup& made = batch.groups.emplace_back();
+    ResponseGroup& made = batch.groups.emplace_back();
     for (const std::optional<double>& reward : group)
-      made.rollouts.emplace_back().grade.reward = reward;
+      made.responses.emplace_back().verdict.reward = reward;
   }
   return batch;
 }

@@ -190,9 +190,9 @@ std::optional<MetricSet> Recorder::find_metrics(std::int64_t step) const {
 }
 
 void Recorder::rollouts(const StepRecord& record) {
-  const Rollout& sample = record.batch[0];
+  const Response& sample = record.batch[0];
   note(fmt::format("step {} problem {} reward {}{}: {}", record.step, record.prompts.prompts[0].id,
-                   sample.grade.reward ? fmt::format("{}", *sample.grade.reward) : "none",
+                   sample.verdict.reward ? fmt::format("{}", *sample.verdict.reward) : "none",
                    sample.truncated() ? ", truncated" : "",
                    to_json_line(Json(sample.text.substr(0, kSampleBytes)))));  // one line
   if (config_.rollouts_every == 0 || record.step % config_.rollouts_every != 0) return;
@@ -204,9 +204,9 @@ void Recorder::rollouts(const StepRecord& record) {
   });
 }
 
-fs::path Recorder::failure(const StepRecord& record, std::size_t rollout,
+fs::path Recorder::failure(const StepRecord& record, std::size_t number,
                            const std::string& reason) {
-  Json row = rollout_row(record, rollout);
+  Json row = rollout_row(record, number);
   row["failure"] = reason;
   return failure(record.step, row);
 }

@@ -57,8 +57,8 @@ class Recorder {
   std::optional<MetricSet> find_metrics(std::int64_t step) const;
   // rollouts/step-NNNNNN.jsonl where it is due, and one response in log.txt.
   void rollouts(const StepRecord& record);
-  // One rollout into failed/, for a step that was stopped. Returns the file.
-  std::filesystem::path failure(const StepRecord& record, std::size_t rollout,
+  // One response into failed/, for a step that was stopped. Returns the file.
+  std::filesystem::path failure(const StepRecord& record, std::size_t number,
                                 const std::string& reason);
   // The same for any row.
   std::filesystem::path failure(std::int64_t step, const Json& row);

@@ -63,7 +63,7 @@ TEST(Recorder, ARunThatBeganInTheSamePlaceIsLeftAlone) {
 class ForgetfulGrader : public Grader {
  public:
   explicit ForgetfulGrader(const TrainState& state) : state_(state) {}
-  Score score(const GradeRequest& request) override {
+  Verdict grade(const GradeRequest& request) override {
     if (state_.step == 2) throw std::bad_alloc();  // in the third step
     return {request.response.size() % 2 == 0 ? 1.0 : 0.0, ""};
   }

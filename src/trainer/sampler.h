@@ -1,37 +1,32 @@
 // Sampling of a step's groups: prompts in, the records of the step out.
 //
-//   RolloutBatch batch = sampler.generate(state.model, prompts, /*step=*/k,
-//       [&](std::size_t p, const RolloutGroup& group) { grader.start(prompts.prompts[p], group);
-//       });
+//   ResponseBatch batch = sampler.generate(state.model, prompts, /*step=*/k,
+//       [&](std::size_t p, const ResponseGroup& group) { stage.submit(p, ...); });
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "algo/prompts.h"
-#include "algo/rollouts.h"
+#include "algo/response.h"
 #include "config/run_config.h"
+#include "data/prompts.h"
 #include "inference/rollout_engine.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace antisd {
 
-// The engine's samples as a step's records. The text has no special tokens; ids that the tokenizer
-// does not know (padded rows of the vocabulary) have no text.
-RolloutGroup to_rollouts(const SampleGroup& group, const Tokenizer& tokenizer);
-
 class GroupSampler {
  public:
-  using OnGroup = std::function<void(std::size_t prompt, const RolloutGroup& group)>;
+  using OnGroup = std::function<void(std::size_t prompt, const ResponseGroup& group)>;
 
   // Borrows the tokenizer.
   GroupSampler(const RolloutConfig& config, std::uint64_t seed, std::vector<TokenId> stop_ids,
                const Tokenizer& tokenizer);
 
   // `on_group` is called as soon as a group has ended, while others still decode.
-  RolloutBatch generate(const CausalLm& policy, const PromptBatch& prompts,
-                        const OnGroup& on_group);
+  ResponseBatch generate(const CausalLm& policy, const PromptBatch& prompts,
+                         const OnGroup& on_group);
 
   // Memory for the update.
   void release() { engine_.release(); }

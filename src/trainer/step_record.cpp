@@ -15,20 +15,20 @@ namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
-// What the metrics say of the rollouts of all processes, one number each.
+// What the metrics say of the responses of all processes, one number each.
 struct Responses {
   std::vector<double> lengths, prompt_lengths;
-  RolloutBatch grades;  // rewards and truncation alone
+  ResponseBatch grades;  // rewards and truncation alone
 };
 
 Responses gather_responses(const StepRecord& record, Communicator& processes) {
   std::vector<double> own;
   for (std::size_t r = 0; r < record.batch.size(); ++r) {
-    const Rollout& rollout = record.batch[r];
+    const Response& response = record.batch[r];
     const Prompt& prompt = record.prompts.prompts[r / record.batch.group_size()];
-    own.insert(own.end(), {static_cast<double>(rollout.response_ids.size()),
-                           static_cast<double>(prompt.ids.size()), rollout.truncated() ? 1.0 : 0.0,
-                           rollout.grade.reward.value_or(kNothing)});
+    own.insert(own.end(),
+               {static_cast<double>(response.ids.size()), static_cast<double>(prompt.ids.size()),
+                response.truncated() ? 1.0 : 0.0, response.verdict.reward.value_or(kNothing)});
   }
   const std::vector<double> all = processes.gather(own);
   Responses responses;
@@ -37,9 +37,9 @@ Responses gather_responses(const StepRecord& record, Communicator& processes) {
     responses.lengths.push_back(all[i]);
     responses.prompt_lengths.push_back(all[i + 1]);
     if (i / 4 % group_size == 0) responses.grades.groups.emplace_back();
-    Rollout& rollout = responses.grades.groups.back().rollouts.emplace_back();
-    rollout.finish_reason = all[i + 2] == 1 ? FinishReason::kLength : FinishReason::kStop;
-    if (!std::isnan(all[i + 3])) rollout.grade.reward = all[i + 3];
+    Response& response = responses.grades.groups.back().responses.emplace_back();
+    response.finish = all[i + 2] == 1 ? FinishReason::kLength : FinishReason::kStop;
+    if (!std::isnan(all[i + 3])) response.verdict.reward = all[i + 3];
   }
   return responses;
 }
@@ -76,20 +76,30 @@ void set_rewards(MetricSet& metrics, const Responses& responses) {
 }
 
 void set_update(MetricSet& metrics, const StepRecord& record) {
-  const UpdateTotals& totals = record.update.totals;
-  set_moments(metrics, "critic/advantages", totals.advantage);
-  const double kl_coef = record.shaping.method.loss.kl_coef;
-  metrics.set("actor/pg_loss", totals.mean_loss() - kl_coef * totals.reference_kl());
-  metrics.set("actor/entropy", totals.entropy.mean());
-  metrics.set("actor/pg_clipfrac", totals.clip_fraction());
-  metrics.set("actor/pg_clipfrac_lower", totals.dual_clip_fraction());
-  metrics.set("actor/ppo_kl", totals.policy_kl());
-  if (kl_coef > 0) metrics.set("actor/kl_loss", totals.reference_kl());
+  const NamedSums& sums = record.update.sums;
+  const LossConfig& loss = record.shaping.method.loss;
+  set_moments(metrics, "critic/advantages", sums.at("advantage"));
+  double policy_loss = sums.mean("loss");
+  for (const LossTerm& term : loss_terms()) {
+    if (loss.*term.weight > 0) policy_loss -= loss.*term.weight * sums.mean(term.name);
+  }
+  metrics.set("actor/pg_loss", policy_loss);
+  metrics.set("actor/entropy", sums.mean("entropy"));
+  metrics.set("actor/pg_clipfrac", sums.mean("clipped"));
+  metrics.set("actor/pg_clipfrac_lower", sums.mean("dual_clipped"));
+  metrics.set("actor/ppo_kl", -sums.mean("log_ratio"));
+  for (const LossTerm& term : loss_terms()) {
+    if (loss.*term.weight > 0)
+      metrics.set(fmt::format("actor/{}", term.name), sums.mean(term.name));
+  }
   metrics.set("actor/grad_norm", record.update.updates > 0 ? record.update.grad_norm : kNothing);
   metrics.set("actor/lr", record.lr);
-  const Moments& gap = record.update.probability_gap;
+  const Moments& gap = sums.at("probability_gap");
   metrics.set("training/rollout_probs_diff_mean", gap.mean());
   metrics.set("training/rollout_probs_diff_max", gap.count > 0 ? gap.max : kNothing);
+  for (const auto& [name, sum] : sums.values()) {
+    if (name.find('/') != std::string::npos) metrics.set(name, sum.mean());
+  }
 }
 
 void set_term(MetricSet& metrics, const StepRecord& record) {
@@ -98,8 +108,8 @@ void set_term(MetricSet& metrics, const StepRecord& record) {
   double lambda = 0;
   std::int64_t graded = 0;
   for (std::size_t r = 0; r < record.batch.size(); ++r) {
-    if (record.batch[r].grade.failed()) continue;
-    lambda += record.shaping.lambda[r];
+    if (record.batch[r].verdict.failed()) continue;
+    lambda += record.batch[r].lambda;
     ++graded;
   }
   metrics.set("antisd/lambda", lambda / static_cast<double>(graded));
@@ -109,19 +119,21 @@ void set_term(MetricSet& metrics, const StepRecord& record) {
   // An H_warm that measures nothing closes nothing.
   metrics.set("antisd/tau", record.gate.too_small ? kNothing : record.gate.tau);
   metrics.set("antisd/gate_too_small", record.gate.too_small ? 1 : 0);
-  const UpdateTotals& totals = record.update.totals;
-  set_moments(metrics, "antisd/u", totals.u);
-  metrics.set("antisd/u/std", totals.u.deviation());
-  metrics.set("antisd/u/frac_neg", totals.u.negative_fraction());
-  metrics.set("antisd/phi/mean", totals.phi.mean());
-  metrics.set("antisd/term_ratio", totals.term_ratio());
+  const NamedSums& sums = record.update.sums;
+  const Moments& u = sums.at("u");
+  set_moments(metrics, "antisd/u", u);
+  metrics.set("antisd/u/std", u.deviation());
+  metrics.set("antisd/u/frac_neg", u.negative_fraction());
+  metrics.set("antisd/phi/mean", sums.mean("phi"));
+  metrics.set("antisd/term_ratio", sums.at("term").sum / sums.at("group_advantage").sum);
 }
 
 void set_teacher(MetricSet& metrics, const StepRecord& record, Communicator& processes) {
-  if (record.shaping.teacher.empty()) return;
+  if (!record.shaping.method.needs_teacher()) return;
   // One response that holds every process's tokens.
   std::vector<double> logp, entropy;
-  for (const TokenScores& scores : record.shaping.teacher) {
+  for (std::size_t r = 0; r < record.batch.size(); ++r) {
+    const TokenScores& scores = record.batch[r].teacher;
     logp.insert(logp.end(), scores.logp.begin(), scores.logp.end());
     entropy.insert(entropy.end(), scores.entropy.begin(), scores.entropy.end());
   }
@@ -134,8 +146,8 @@ void set_teacher(MetricSet& metrics, const StepRecord& record, Communicator& pro
   metrics.set("teacher/ppl", teacher.perplexity);
 
   std::array<double, kContextSources> counts = {};
-  for (const Context& context : record.contexts.contexts)
-    ++counts[static_cast<std::size_t>(context.source)];
+  for (std::size_t r = 0; r < record.batch.size(); ++r)
+    ++counts[static_cast<std::size_t>(record.batch[r].context.source)];
   processes.sum(counts);
   const double shown = sum_of(counts) - counts[static_cast<std::size_t>(ContextSource::kNone)];
   for (const ContextSource source : {ContextSource::kPeer, ContextSource::kDataset,
@@ -188,36 +200,32 @@ double peak_memory_gb(at::Device device) {
   return static_cast<double>(usage.ru_maxrss) / (1 << 20);  // of KiB
 }
 
-Json rollout_row(const StepRecord& record, std::size_t r) {
-  const Rollout& rollout = record.batch[r];
+Json rollout_row(const StepRecord& record, std::size_t number) {
+  const Response& response = record.batch[number];
   const std::size_t group_size = record.batch.group_size();
-  const Prompt& prompt = record.prompts.prompts[r / group_size];
-  const std::optional<double>& advantage = record.shaping.advantages[r];
-  const TokenScores& student = record.update.student[r];
-  const TokenScores teacher =
-      record.shaping.teacher.empty() ? TokenScores() : record.shaping.teacher[r];
-  const Context context =
-      record.contexts.contexts.empty() ? Context() : record.contexts.contexts[r];
-  Json row = {{"step", record.step},
-              {"prompt_id", prompt.id},
-              {"sample", r % group_size},
-              {"prompt_ids", prompt.ids},
-              {"response_ids", rollout.response_ids},
-              {"text", rollout.text},
-              {"reward", rollout.grade.reward ? Json(*rollout.grade.reward) : Json(nullptr)},
-              {"reason", rollout.grade.reason},
-              {"truncated", rollout.truncated()},
-              {"group_advantage", advantage ? Json(*advantage) : Json(nullptr)},
-              {"context_source", context_source_name(context.source)},
-              {"teacher_prompt_ids", numbers_or_null(context.prompt_ids)},
-              {"lambda", record.shaping.lambda.empty() ? 0.0 : record.shaping.lambda[r]},
-              {"sampling_logp", rollout.sampling_logp},
-              {"student_logp", numbers_or_null(student.logp)},
-              {"teacher_logp", numbers_or_null(teacher.logp)},
-              {"student_entropy", numbers_or_null(student.entropy)},
-              {"teacher_entropy", numbers_or_null(teacher.entropy)},
-              {"token_advantage", numbers_or_null(record.update.token_advantage[r])}};
-  return row;
+  const Prompt& prompt = record.prompts.prompts[number / group_size];
+  const auto or_null = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  return {{"step", record.step},
+          {"prompt_id", prompt.id},
+          {"sample", number % group_size},
+          {"prompt_ids", prompt.ids},
+          {"response_ids", response.ids},
+          {"text", response.text},
+          {"reward", or_null(response.verdict.reward)},
+          {"reason", response.verdict.reason},
+          {"truncated", response.truncated()},
+          {"group_advantage", or_null(response.group_advantage)},
+          {"context_source", context_source_name(response.context.source)},
+          {"teacher_prompt_ids", numbers_or_null(response.context.prompt_ids)},
+          {"lambda", response.lambda},
+          {"sampling_logp", response.sampling_logp},
+          {"student_logp", numbers_or_null(response.student.logp)},
+          {"teacher_logp", numbers_or_null(response.teacher.logp)},
+          {"student_entropy", numbers_or_null(response.student.entropy)},
+          {"teacher_entropy", numbers_or_null(response.teacher.entropy)},
+          {"token_advantage", numbers_or_null(response.token_advantage)}};
 }
 
 }  // namespace antisd

@@ -5,7 +5,6 @@
 #include <functional>
 #include <vector>
 
-#include "algo/contexts.h"
 #include "algo/gate.h"
 #include "dist/communicator.h"
 #include "io/json.h"
@@ -25,17 +24,16 @@ struct StepTimes {
   double save = 0;  // of the checkpoint before this step, where there was one
 };
 
-// Everything of a step, borrowed.
+// Everything of a step, filled as it goes on.
 struct StepRecord {
-  std::int64_t step;  // from 1: steps done when it is over
-  const PromptBatch& prompts;
-  const RolloutBatch& batch;
-  const ContextBatch& contexts;  // empty without a teacher
-  const Shaping& shaping;
-  const GateReading& gate;
-  const UpdateResult& update;
-  double lr;
-  const StepTimes& times;
+  std::int64_t step = 0;  // from 1: steps done when it is over
+  double lr = 0;
+  PromptBatch prompts = {};  // x
+  ResponseBatch batch = {};  // y, R, c, t, A, s: see algo/response.h
+  GateReading gate = {};     // g
+  Shaping shaping = {};      // the rules that made A_{i,t} of it
+  UpdateResult update = {};
+  StepTimes times = {};
 };
 
 // The metrics of docs/conventions, the same on every process.
@@ -44,7 +42,8 @@ MetricSet step_metrics(const StepRecord& record, Communicator& processes);
 // The most memory that was ever held, in GiB: by tensors on a GPU, by the whole process on a CPU.
 double peak_memory_gb(at::Device device);
 
-// One row of rollouts/step-NNNNNN.jsonl. What is not known (no teacher, a failed grade) is null.
-Json rollout_row(const StepRecord& record, std::size_t rollout);
+// One row of rollouts/step-NNNNNN.jsonl. What is not known (no teacher, a failed grade, a step that
+// was stopped before it) is null.
+Json rollout_row(const StepRecord& record, std::size_t number);
 
 }  // namespace antisd

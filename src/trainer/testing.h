@@ -85,7 +85,7 @@ inline std::vector<std::string> small_settings(const std::filesystem::path& fold
 // Right is a response that says "win"; one that says "lose" first cannot be graded.
 class WordGrader : public Grader {
  public:
-  Score score(const GradeRequest& request) override {
+  Verdict grade(const GradeRequest& request) override {
     const std::size_t win = request.response.find("win"), lose = request.response.find("lose");
     if (fails && lose < win) return {std::nullopt, "said lose"};
     return {win != std::string::npos ? 1.0 : 0.0, ""};

@@ -1,5 +1,6 @@
 #include "trainer/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -28,6 +29,16 @@ PromptBatch own_share(PromptBatch all, const Communicator& processes) {
   return own;
 }
 
+void add_evaluation(MetricSet& row, const EvaluationResult& evaluation) {
+  row.add(evaluation.metrics);
+  row.set("timing_s/eval", evaluation.seconds);
+}
+
+bool holds_evaluation(const MetricSet& row) {
+  return std::ranges::any_of(row.values(),
+                             [](const Metric& metric) { return metric.name.starts_with("val-"); });
+}
+
 }  // namespace
 
 bool evaluation_due(const RunConfig& config, std::int64_t step) {
@@ -43,7 +54,7 @@ Trainer::Trainer(TrainerParts parts)
       schedule_(make_schedule(config_.optim, config_.train.steps)),
       sampler_(config_.rollout, static_cast<std::uint64_t>(config_.train.seed), parts_.stop_ids,
                parts_.renderer.tokenizer()),
-      grader_(parts_.grader, config_.reward),
+      grading_(parts_.grader, {.workers = static_cast<int>(config_.reward.workers)}),
       context_(config_.context, task_of(config_.reward, config_.data),
                static_cast<std::uint64_t>(config_.train.seed), parts_.renderer),
       updater_({.minibatches = config_.train.minibatches,
@@ -56,7 +67,7 @@ Trainer::Trainer(TrainerParts parts)
       keeper_(config_.checkpoint, parts_.recorder, state_.step),
       alike_(method_) {
   refuse_several(parts_.processes);
-  ANTISD_CHECK(config_.loss.kl_coef == 0 || parts_.reference != nullptr);
+  ANTISD_CHECK(!needs_reference(config_.loss) || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
 }
 
@@ -66,7 +77,15 @@ bool Trainer::run(const std::function<bool()>& stop) {
       {.label = "train", .unit = "step", .total = config_.train.steps, .done = state_.step});
   evaluate_start();
   while (state_.step < config_.train.steps && !stop()) {
-    step_or_save();
+    save_on_error([&] {
+      const StepRecord record = step();
+      tell_of_step(record);
+      last_metrics_ = metrics_of(record);
+      if (const std::optional<EvaluationResult> evaluation = evaluate_if_due())
+        add_evaluation(last_metrics_, *evaluation);
+      parts_.recorder.metrics(record.step, last_metrics_);
+      parts_.recorder.rollouts(record);
+    });
     bar.update(state_.step, {{"reward", last_metrics_.find("critic/rewards/mean").value_or(NAN)},
                              {"tokens", last_metrics_.find("response_length/mean").value_or(NAN)},
                              {"lambda", last_metrics_.find("antisd/lambda").value_or(0)}});
@@ -81,12 +100,12 @@ bool Trainer::run(const std::function<bool()>& stop) {
 // A step that fails never was: it leaves cursor and gate as they were, and, unless one of its
 // mini-batches was applied, the weights. Then what the steps before learnt is not lost with it,
 // unless their weights do not compute finite numbers.
-void Trainer::step_or_save() {
+void Trainer::save_on_error(const std::function<void()>& work) {
   const Json cursor = state_.prompts.state();
   const GateState gate = state_.gate.state();
   const std::int64_t done = state_.step, updates = state_.optimizer.steps();
   try {
-    with_tensor_errors([&] { step(); });
+    with_tensor_errors(work);
     if (state_.optimizer.steps() > updates) keeper_.proved(state_.best);
   } catch (const NotFinite& error) {
     throw keeper_.not_finite_error(error, done, schedule_.at(done),
@@ -105,38 +124,37 @@ void Trainer::step_or_save() {
   }
 }
 
-void Trainer::step() {
+StepRecord Trainer::step() {
   Stopwatch clock, whole;
-  StepTimes times{.save = keeper_.take_seconds()};
-  const PromptBatch prompts = next_prompts();  // x
-  RolloutBatch batch = sample(prompts);        // y; groups are graded while others decode
+  StepRecord record{.step = state_.step + 1, .lr = schedule_.at(state_.step)};
+  StepTimes& times = record.times;
+  times.save = keeper_.take_seconds();
+  const PromptBatch& prompts = record.prompts = next_prompts();  // x
+  ResponseBatch& batch = record.batch = sample(prompts);         // y; graded while others decode
   times.generate = clock.lap();
-  grade(prompts, batch);  // R
+  grade(record);  // R
   times.reward = clock.lap();
 
-  const ContextBatch contexts = build_contexts(prompts, batch);              // c
-  const std::vector<TokenScores> teacher = score_contexts(contexts, batch);  // t, H_T
-  const ScoresBefore before = score_before(prompts, batch);  // for the few methods that need it
+  build_contexts(prompts, batch);  // c
+  score_contexts(batch);           // t, H_T
+  score_before(prompts, batch);    // for the few methods that need it
   times.score = clock.lap();
 
-  const GateReading gate = state_.gate.observe(gate_statistic_of(teacher, before.student));  // g
-  const Shaping shaping =  // A, lambda
-      shape(method_, group_advantages(batch), teacher, gate, state_.warmup_u);
+  record.gate = state_.gate.observe(gate_statistic_of(batch));           // g
+  set_advantages(batch);                                                 // A
+  record.shaping = shape(method_, record.gate, state_.warmup_u, batch);  // lambda
   times.advantage = clock.lap();
 
-  UpdateResult update;
-  const double lr = schedule_.at(state_.step);
-  const StepRecord record{state_.step + 1, prompts, batch, contexts, shaping, gate,
-                          update,          lr,      times};
-  update = update_policy(record, before);  // A - lambda phi(t - s), s from its own forward
+  update_policy(record);  // A - lambda phi(t - s), s from its own forward
   times.update = clock.lap();
   times.step = whole.lap();
 
-  if (state_.teacher && update.updates > 0)
+  if (state_.teacher && record.update.updates > 0)
     state_.teacher->follow(state_.model, method_.sdpo.teacher_ema);
-  if (gate.position == GatePosition::kWarmingUp) state_.warmup_u.add(update.totals.u);
+  if (record.gate.position == GatePosition::kWarmingUp)
+    state_.warmup_u.add(record.update.sums.at("u"));
   ++state_.step;
-  record_step(record);
+  return record;
 }
 
 PromptBatch Trainer::next_prompts() {
@@ -146,35 +164,27 @@ PromptBatch Trainer::next_prompts() {
                    parts_.processes);
 }
 
-RolloutBatch Trainer::sample(const PromptBatch& prompts) {
-  RolloutBatch batch =
-      sampler_.generate(state_.model, prompts, [&](std::size_t p, const RolloutGroup& group) {
-        grader_.start(p, prompts.prompts[p], group);
+ResponseBatch Trainer::sample(const PromptBatch& prompts) {
+  ResponseBatch batch =
+      sampler_.generate(state_.model, prompts, [&](std::size_t p, const ResponseGroup& group) {
+        grading_.submit(p, *prompts.prompts[p].problem, group.responses);
       });
   sampler_.release();
   return batch;
 }
 
-void Trainer::grade(const PromptBatch& prompts, RolloutBatch& batch) {
+void Trainer::grade(StepRecord& record) {
   GradeCounts counts;
   try {
-    counts = grader_.finish(batch);
+    counts = grading_.finish(record.batch);
   } catch (const BadRewardError& error) {
-    const ContextBatch contexts;
-    Shaping shaping;
-    shaping.advantages.resize(batch.size());
-    UpdateResult nothing;
-    nothing.student.resize(batch.size());
-    nothing.token_advantage.resize(batch.size());
-    const StepRecord failed{state_.step + 1, prompts, batch,    contexts,   shaping,
-                            GateReading(),   nothing, /*lr=*/0, StepTimes()};
-    throw BadRewardError(fmt::format("step {}: {}", failed.step,
-                                     dump_culprit(failed, error.rollout, error.problem())),
-                         error.rollout);
+    throw BadRewardError(fmt::format("step {}: {}", record.step,
+                                     dump_culprit(record, error.number, error.problem())),
+                         error.number);
   }
   for (const std::string& text : parts_.grader.take_warnings())
     parts_.recorder.warn(text);
-  warn_of_failed_grades(batch);
+  warn_of_failed_grades(record.batch);
   give_up_without_grades(counts);
 }
 
@@ -201,107 +211,104 @@ void Trainer::give_up_without_grades(const GradeCounts& own) {
        .remedy = "mend the grader and go on with --resume, or raise reward.give_up_after"});
 }
 
-ContextBatch Trainer::build_contexts(const PromptBatch& prompts, const RolloutBatch& batch) const {
-  return method_.needs_teacher() ? context_.build(prompts, batch) : ContextBatch();
+void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) const {
+  if (!method_.needs_teacher()) return;
+  context_.build(prompts, batch);
+  check_lengths(batch);
 }
 
-std::vector<TokenScores> Trainer::score_contexts(const ContextBatch& contexts,
-                                                 const RolloutBatch& batch) const {
-  if (!method_.needs_teacher()) return {};
+void Trainer::check_lengths(const ResponseBatch& batch) const {
   const std::int64_t positions = state_.model.shape().max_positions;
   for (std::size_t r = 0; r < batch.size(); ++r) {
-    const std::int64_t tokens =
-        std::ssize(contexts.contexts[r].prompt_ids) + std::ssize(batch[r].response_ids);
+    const std::int64_t tokens = std::ssize(batch[r].context.prompt_ids) + std::ssize(batch[r].ids);
     if (tokens <= positions) continue;
     throw InputError(
         fmt::format("a teacher's prompt and response have {} tokens; the model has {} positions",
                     tokens, positions),
         {.remedy = "lower rollout.max_sequence_tokens or context.max_solution_tokens"});
   }
-  return score_rollouts(teacher(), batch, [&](std::size_t r) -> const std::vector<TokenId>& {
-    return contexts.contexts[r].prompt_ids;
-  });
 }
 
-Trainer::ScoresBefore Trainer::score_before(const PromptBatch& prompts,
-                                            const RolloutBatch& batch) const {
+// SDPO's objective runs its teacher itself; only where that moves with each mini-batch does the
+// record have to be made before.
+void Trainer::score_contexts(ResponseBatch& batch) const {
+  const bool moves = method_.distils && !method_.slow_teacher() && updater_.needs_old_scores();
+  if (!method_.scores_teacher() && !moves) return;
+  score_responses(
+      teacher(), batch, &Response::teacher,
+      [&](std::size_t r) -> const std::vector<TokenId>& { return batch[r].context.prompt_ids; });
+}
+
+void Trainer::score_before(const PromptBatch& prompts, ResponseBatch& batch) const {
   const auto prompt_of = [&](std::size_t r) -> const std::vector<TokenId>& {
     return prompts.prompts[r / batch.group_size()].ids;
   };
-  ScoresBefore before;
   if (updater_.needs_old_scores() || method_.gates_on_student())
-    before.student = score_rollouts(state_.model, batch, prompt_of);
-  if (config_.loss.kl_coef > 0)
-    before.reference = score_rollouts(*parts_.reference, batch, prompt_of);
-  return before;
+    score_responses(state_.model, batch, &Response::before, prompt_of);
+  if (needs_reference(config_.loss))
+    score_responses(*parts_.reference, batch, &Response::reference, prompt_of);
 }
 
-std::vector<TokenScores> Trainer::score_rollouts(
-    const CausalLm& model, const RolloutBatch& batch,
+void Trainer::score_responses(
+    const CausalLm& model, ResponseBatch& batch, TokenScores Response::*field,
     const std::function<const std::vector<TokenId>&(std::size_t)>& prompt_of) const {
   std::vector<ScoreRequest> requests;
-  RolloutNumbers graded;
+  ResponseNumbers graded;
   for (std::size_t r = 0; r < batch.size(); ++r) {
-    if (batch[r].grade.failed()) continue;
+    if (batch[r].verdict.failed()) continue;
     graded.push_back(r);
-    requests.push_back({prompt_of(r), batch[r].response_ids});
+    requests.push_back({prompt_of(r), batch[r].ids});
   }
   std::vector<TokenScores> scores = score(model, requests,
                                           {.temperature = config_.rollout.temperature,
                                            .max_batch_tokens = config_.train.micro_batch_tokens,
                                            .pack = {}});
-  std::vector<TokenScores> by_rollout(batch.size());
   for (std::size_t i = 0; i < graded.size(); ++i)
-    by_rollout[graded[i]] = std::move(scores[i]);
-  return by_rollout;
+    batch[graded[i]].*field = std::move(scores[i]);
 }
 
-GateInput Trainer::gate_statistic_of(std::span<const TokenScores> teacher,
-                                     std::span<const TokenScores> student) const {
-  const std::vector<float> own = gate_values(method_, teacher, student);
+GateInput Trainer::gate_statistic_of(const ResponseBatch& batch) const {
+  const std::vector<float> own = gate_values(method_, scores_of(batch, &Response::teacher),
+                                             scores_of(batch, &Response::before));
   const std::vector<double> all =
       parts_.processes.gather(std::vector<double>(own.begin(), own.end()));
   return gate_statistic(method_.gate, std::vector<float>(all.begin(), all.end()));
 }
 
-UpdateResult Trainer::update_policy(const StepRecord& record, const ScoresBefore& before) {
-  UpdateInput input{.prompts = record.prompts, .batch = record.batch, .shaping = record.shaping};
-  if (updater_.needs_old_scores()) input.old_scores = before.student;
-  input.reference = before.reference;
-  input.contexts = record.contexts.contexts;
-  input.teacher = &teacher();
+void Trainer::update_policy(StepRecord& record) {
   try {
-    return updater_.step(state_.model, state_.optimizer, record.lr, input);
+    record.update = updater_.step(state_.model, state_.optimizer, record.lr,
+                                  {.prompts = record.prompts,
+                                   .batch = record.batch,
+                                   .shaping = record.shaping,
+                                   .teacher = &teacher()});
   } catch (const NotFiniteError& error) {
-    const std::size_t r = error.rollout;
-    UpdateResult seen;
-    seen.student.resize(record.batch.size());
-    seen.student[r] = error.student;
-    seen.token_advantage.resize(record.batch.size());
-    const StepRecord failed{record.step,    record.prompts, record.batch, record.contexts,
-                            record.shaping, record.gate,    seen,         record.lr,
-                            record.times};
-    throw NotFiniteError(dump_culprit(failed, r, error.problem()), r);  // the caller adds the step
+    Response& culprit = record.batch[error.number];
+    culprit.student = error.student;
+    if (culprit.teacher.logp.empty()) culprit.teacher = error.teacher;
+    culprit.token_advantage.clear();  // it was never applied
+    throw NotFiniteError(dump_culprit(record, error.number, error.problem()),
+                         error.number);  // the caller adds the step
   }
 }
 
 // Writes the response down that stopped the step; what is wrong, and where it is to be found.
-std::string Trainer::dump_culprit(const StepRecord& record, std::size_t rollout,
+std::string Trainer::dump_culprit(const StepRecord& record, std::size_t number,
                                   const std::string& problem) {
-  const std::filesystem::path file = parts_.recorder.failure(record, rollout, problem);
+  const std::filesystem::path file = parts_.recorder.failure(record, number, problem);
   const std::size_t group_size = record.batch.group_size();
   return fmt::format("{}; it came from problem '{}', sample {}, see {}", problem,
-                     record.prompts.prompts[rollout / group_size].id, rollout % group_size,
+                     record.prompts.prompts[number / group_size].id, number % group_size,
                      file.string());
 }
 
-void Trainer::warn_of_failed_grades(const RolloutBatch& batch) {
+void Trainer::warn_of_failed_grades(const ResponseBatch& batch) {
   std::map<std::string, int> reasons;
   int failed = 0;
   for (std::size_t r = 0; r < batch.size(); ++r) {
-    if (!batch[r].grade.failed()) continue;
+    if (!batch[r].verdict.failed()) continue;
     ++failed;
-    ++reasons[batch[r].grade.reason];
+    ++reasons[batch[r].verdict.reason];
   }
   if (failed == 0) return;
   std::string text;
@@ -331,7 +338,7 @@ void Trainer::tell_of_gate(const StepRecord& record) {
   }
 }
 
-void Trainer::record_step(const StepRecord& record) {
+void Trainer::tell_of_step(const StepRecord& record) {
   tell_of_gate(record);
   if (record.update.updates == 0) {
     ++state_.skipped;
@@ -342,27 +349,28 @@ void Trainer::record_step(const StepRecord& record) {
   }
   if (const auto warning = alike_.observe(record.batch))
     parts_.recorder.warn(fmt::format("step {}: {}", record.step, *warning));
-  last_metrics_ = {};
-  last_metrics_.set("training/epoch", static_cast<double>(state_.prompts.epoch()));
-  last_metrics_.set("training/skipped_steps", static_cast<double>(state_.skipped));
-  last_metrics_.add(step_metrics(record, parts_.processes));
+}
+
+MetricSet Trainer::metrics_of(const StepRecord& record) const {
+  MetricSet metrics;
+  metrics.set("training/epoch", static_cast<double>(state_.prompts.epoch()));
+  metrics.set("training/skipped_steps", static_cast<double>(state_.skipped));
+  metrics.add(step_metrics(record, parts_.processes));
   if (const auto chosen = chosen_statistic(state_.gate.state()); chosen && method_.gated)
-    last_metrics_.set("antisd/gate_reads_mean", *chosen == GateStatistic::kMean ? 1 : 0);
+    metrics.set("antisd/gate_reads_mean", *chosen == GateStatistic::kMean ? 1 : 0);
   if (peak_flops_) {
     // Forward and backward of the update; layers that are computed anew do not count.
     const double flops = 6 * static_cast<double>(state_.model.shape().active_parameter_count()) *
                          record.update.tokens / parts_.processes.size();
-    last_metrics_.set("perf/mfu", flops / record.times.update / *peak_flops_);
+    metrics.set("perf/mfu", flops / record.times.update / *peak_flops_);
   }
-  last_metrics_.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
-  if (parts_.evaluate && evaluation_due(config_, record.step))
-    last_metrics_.add(evaluate(record.step).value_or(MetricSet()));
-  parts_.recorder.metrics(record.step, last_metrics_);
-  parts_.recorder.rollouts(record);
+  metrics.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
+  return metrics;
 }
 
-std::optional<MetricSet> Trainer::evaluate(std::int64_t step) {
-  std::optional<MetricSet> found = parts_.evaluate(step);
+std::optional<EvaluationResult> Trainer::evaluate_if_due() {
+  if (!parts_.evaluate || !evaluation_due(config_, state_.step)) return std::nullopt;
+  std::optional<EvaluationResult> found = parts_.evaluate(state_.step);
   evaluation_missing_ = !found;
   return found;
 }
@@ -371,13 +379,15 @@ std::optional<MetricSet> Trainer::evaluate(std::int64_t step) {
 void Trainer::evaluate_start() {
   if (!parts_.evaluate || !evaluation_due(config_, state_.step)) return;
   const std::optional<MetricSet> row = parts_.recorder.find_metrics(state_.step);
-  if (row && row->find("timing_s/eval")) return;
-  const std::optional<MetricSet> found = evaluate(state_.step);
-  if (!found) return;
-  parts_.recorder.amend(state_.step, *found);
+  if (row && holds_evaluation(*row)) return;
+  const std::optional<EvaluationResult> evaluation = evaluate_if_due();
+  if (!evaluation) return;
+  MetricSet found;
+  add_evaluation(found, *evaluation);
+  parts_.recorder.amend(state_.step, found);
   if (state_.step == 0) return;
-  last_metrics_ = *found;
-  if (keeper_.is_peak(*found, state_.best)) save();  // its checkpoint has to know
+  last_metrics_ = found;
+  if (keeper_.is_peak(found, state_.best)) save();  // its checkpoint has to know
 }
 
 CheckpointKeeper::Write Trainer::writer() const {

@@ -14,14 +14,20 @@
 #include "data/prompt_set.h"
 #include "model/not_finite.h"
 #include "optim/schedule.h"
+#include "reward/grading_stage.h"
 #include "trainer/alike_groups.h"
-#include "trainer/batch_grader.h"
 #include "trainer/recorder.h"
 #include "trainer/sampler.h"
 #include "trainer/train_state.h"
 #include "trainer/updater.h"
 
 namespace antisd {
+
+// What an evaluation found.
+struct EvaluationResult {
+  MetricSet metrics;
+  double seconds = 0;
+};
 
 // All borrowed; they outlive the trainer.
 struct TrainerParts {
@@ -33,12 +39,12 @@ struct TrainerParts {
   Communicator& processes;
   Recorder& recorder;
   Console& console;
-  const CausalLm* reference = nullptr;  // needed where loss.kl_coef > 0
+  const CausalLm* reference = nullptr;  // see needs_reference()
   std::vector<TokenId> stop_ids;
   std::filesystem::path origin;  // whose config and tokenizer files checkpoints carry
-  // Evaluates the policy as it is after so many steps: what goes into that step's row, with
-  // timing_s/eval among it. Nothing where it was stopped before it was done. Empty: never.
-  std::function<std::optional<MetricSet>(std::int64_t step)> evaluate = {};
+  // Evaluates the policy as it is after so many steps. Nothing where it was stopped before it was
+  // done, or failed. Empty: never.
+  std::function<std::optional<EvaluationResult>(std::int64_t step)> evaluate = {};
 };
 
 // Whether eval.every asks for an evaluation after so many steps: each so many, and the last.
@@ -55,36 +61,31 @@ class Trainer {
   bool run(const std::function<bool()>& stop);
 
  private:
-  // By rollout number, of passes before the update; empty where nobody asks for them.
-  struct ScoresBefore {
-    std::vector<TokenScores> student, reference;
-  };
-
-  void step();
-  void step_or_save();
+  StepRecord step();
+  void save_on_error(const std::function<void()>& work);
   const CausalLm& teacher() const {
     return state_.teacher ? state_.teacher->model() : state_.model;
   }
   PromptBatch next_prompts();
-  RolloutBatch sample(const PromptBatch& prompts);
-  void grade(const PromptBatch& prompts, RolloutBatch& batch);
-  ContextBatch build_contexts(const PromptBatch& prompts, const RolloutBatch& batch) const;
-  std::vector<TokenScores> score_contexts(const ContextBatch& contexts,
-                                          const RolloutBatch& batch) const;
-  ScoresBefore score_before(const PromptBatch& prompts, const RolloutBatch& batch) const;
-  std::vector<TokenScores> score_rollouts(
-      const CausalLm& model, const RolloutBatch& batch,
+  ResponseBatch sample(const PromptBatch& prompts);
+  void grade(StepRecord& record);
+  void build_contexts(const PromptBatch& prompts, ResponseBatch& batch) const;
+  void check_lengths(const ResponseBatch& batch) const;
+  void score_contexts(ResponseBatch& batch) const;
+  void score_before(const PromptBatch& prompts, ResponseBatch& batch) const;
+  void score_responses(
+      const CausalLm& model, ResponseBatch& batch, TokenScores Response::*field,
       const std::function<const std::vector<TokenId>&(std::size_t)>& prompt_of) const;
-  GateInput gate_statistic_of(std::span<const TokenScores> teacher,
-                              std::span<const TokenScores> student) const;
-  UpdateResult update_policy(const StepRecord& record, const ScoresBefore& before);
-  std::string dump_culprit(const StepRecord& record, std::size_t rollout,
+  GateInput gate_statistic_of(const ResponseBatch& batch) const;
+  void update_policy(StepRecord& record);
+  std::string dump_culprit(const StepRecord& record, std::size_t number,
                            const std::string& problem);
-  void warn_of_failed_grades(const RolloutBatch& batch);
+  void warn_of_failed_grades(const ResponseBatch& batch);
   void give_up_without_grades(const GradeCounts& own);
   void tell_of_gate(const StepRecord& record);
-  void record_step(const StepRecord& record);
-  std::optional<MetricSet> evaluate(std::int64_t step);
+  void tell_of_step(const StepRecord& record);
+  MetricSet metrics_of(const StepRecord& record) const;
+  std::optional<EvaluationResult> evaluate_if_due();
   void evaluate_start();
   CheckpointKeeper::Write writer() const;
   void save();
@@ -97,7 +98,7 @@ class Trainer {
   Method method_;
   Schedule schedule_;
   GroupSampler sampler_;
-  BatchGrader grader_;
+  GradingStage grading_;
   ContextBuilder context_;
   Updater updater_;
   std::optional<double> peak_flops_;  // of the device, where it is known

@@ -65,7 +65,7 @@ Counts sampling_alone() {
   const PromptBatch prompts =
       training.renderer->batch(0, training.problems, training.state->prompts.next(3));
   return count([&] {
-    sampler.generate(training.state->model, prompts, [](std::size_t, const RolloutGroup&) {});
+    sampler.generate(training.state->model, prompts, [](std::size_t, const ResponseGroup&) {});
   });
 }
 
@@ -82,6 +82,13 @@ TEST(StepCost, AntisdAddsTheTeachersPassAlone) {
   EXPECT_EQ(antisd.counts.tokens, grpo.counts.tokens);
   EXPECT_EQ(antisd.counts.passes, grpo.counts.passes);
   EXPECT_EQ(antisd.counts.plain_tokens - grpo.counts.plain_tokens, antisd.responses);
+}
+
+TEST(StepCost, SdpoRunsItsTeacherOnce) {
+  const Step grpo = one_step({"method.name=grpo"}), sdpo = one_step({"method.name=sdpo"});
+  EXPECT_EQ(sdpo.responses, grpo.responses);  // the same ones
+  EXPECT_EQ(sdpo.counts.tokens, grpo.counts.tokens);
+  EXPECT_EQ(sdpo.counts.plain_tokens - grpo.counts.plain_tokens, sdpo.responses);
 }
 
 TEST(StepCost, OnlyWhoNeedsTheStudentsScoresPaysForThem) {

@@ -224,7 +224,7 @@ TEST(Trainer, MetricsHaveTheNamesPeopleKnow) {
 TEST(Trainer, AStepWithoutGradesIsSkippedCountedAndSaid) {
   SmallTraining training({"train.steps=2", "method.name=grpo"});
   struct Never : Grader {
-    Score score(const GradeRequest&) override { return {std::nullopt, "no idea"}; }
+    Verdict grade(const GradeRequest&) override { return {std::nullopt, "no idea"}; }
   } never;
   const std::string before = testing::weight_bytes(training.state->model);
   // Responses that are cut off are wrong without a grader: let none be.
@@ -241,10 +241,10 @@ TEST(Trainer, AStepWithoutGradesIsSkippedCountedAndSaid) {
 
 // Grades in the third step alone, and the same number of responses in each.
 struct SeldomGrader : Grader {
-  Score score(const GradeRequest&) override {
+  Verdict grade(const GradeRequest&) override {
     const int step = 1 + calls++ / 12;
-    return step == 3 ? Score{.reward = 0.0, .reason = ""}
-                     : Score{.reward = std::nullopt, .reason = "no idea"};
+    return step == 3 ? Verdict{.reward = 0.0, .reason = ""}
+                     : Verdict{.reward = std::nullopt, .reason = "no idea"};
   }
   std::atomic<int> calls = 0;
 };
@@ -422,7 +422,7 @@ TEST(Trainer, ANumberThatIsNoneNamesAndKeepsTheResponse) {
 TEST(Trainer, ARewardThatIsNoneNamesAndKeepsTheResponse) {
   SmallTraining training({"train.steps=3", "method.name=grpo", "rollout.max_sequence_tokens=128"});
   struct Broken : Grader {
-    Score score(const GradeRequest& request) override {
+    Verdict grade(const GradeRequest& request) override {
       return {++asked > 20 ? NAN : double(request.response.size() % 2), ""};
     }
     std::atomic<int> asked = 0;

@@ -19,18 +19,17 @@ namespace {
 TEST(UpdateParity, ThreeStepsChangeTheWeightsAsPyTorchDoes) {
   const Json recorded = Json::parse(read_file(testing::fixture("trainer") / "updates.json"));
   PromptBatch prompts;
-  RolloutBatch batch;
+  ResponseBatch batch;
   std::vector<ScoreRequest> teacher_requests;
   for (const Json& group : recorded["groups"]) {
     prompts.prompts.emplace_back().ids = group["prompt"].get<std::vector<TokenId>>();
-    RolloutGroup& rollouts = batch.groups.emplace_back();
+    ResponseGroup& responses = batch.groups.emplace_back();
     for (const Json& row : group["rollouts"]) {
-      Rollout& rollout = rollouts.rollouts.emplace_back();
-      rollout.response_ids = row["response"].get<std::vector<TokenId>>();
-      rollout.sampling_logp.assign(rollout.response_ids.size(), 0);
-      rollout.grade.reward = row["reward"].get<double>();
-      teacher_requests.push_back(
-          {row["teacher_prompt"].get<std::vector<TokenId>>(), rollout.response_ids});
+      Response& response = responses.responses.emplace_back();
+      response.ids = row["response"].get<std::vector<TokenId>>();
+      response.sampling_logp.assign(response.ids.size(), 0);
+      response.verdict.reward = row["reward"].get<double>();
+      teacher_requests.push_back({row["teacher_prompt"].get<std::vector<TokenId>>(), response.ids});
     }
   }
   const auto processes = alone();
@@ -45,12 +44,15 @@ TEST(UpdateParity, ThreeStepsChangeTheWeightsAsPyTorchDoes) {
   const GateReading open{.position = GatePosition::kOpen};
   const Updater updater({.micro_batch_tokens = 40}, *processes);
   for (std::size_t k = 0; k < recorded["losses"].size(); ++k) {
-    const Shaping shaping =
-        shape(method, group_advantages(batch), score(model, teacher_requests), open);
+    const std::vector<TokenScores> teacher = score(model, teacher_requests);
+    for (std::size_t r = 0; r < batch.size(); ++r)
+      batch[r].teacher = teacher[r];
+    set_advantages(batch);
+    const Shaping shaping = shape(method, open, {}, batch);
     const UpdateResult result =
         updater.step(model, optimizer, recorded["lr"].get<double>(),
                      {.prompts = prompts, .batch = batch, .shaping = shaping});
-    EXPECT_NEAR(result.totals.mean_loss(), recorded["losses"][k].get<double>(), 1e-5);
+    EXPECT_NEAR(result.sums.mean("loss"), recorded["losses"][k].get<double>(), 1e-5);
     EXPECT_NEAR(result.grad_norm, recorded["grad_norms"][k].get<double>(), 1e-4);
   }
 

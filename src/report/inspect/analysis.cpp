@@ -65,7 +65,7 @@ void Analysis::add(const Inspection& inspection) {
   const std::int64_t cluster = cluster_of(inspection.id);
   ++responses_;
   if (!inspection.source.empty()) ++sources_[inspection.source];
-  outcomes_.truncated += inspection.truncated;
+  outcomes_.truncated += inspection.response.truncated();
   double sum = 0;
   const std::vector<std::uint8_t> kinds = kinds_of(inspection);
   for (std::size_t i = 0; i < inspection.u.size(); ++i) {
@@ -77,9 +77,9 @@ void Analysis::add(const Inspection& inspection) {
     add_token(inspection, i, kinds[i], cluster);
   }
   outcomes_.sum += sum;
-  if (!inspection.reward) {
+  if (!inspection.response.verdict.reward) {
     ++outcomes_.ungraded;
-  } else if (*inspection.reward == 1) {
+  } else if (*inspection.response.verdict.reward == 1) {
     ++outcomes_.right;
     outcomes_.sum_right += sum;
   } else {
@@ -91,7 +91,7 @@ void Analysis::add(const Inspection& inspection) {
 void Analysis::add_token(const Inspection& inspection, std::size_t i, std::uint8_t kind,
                          std::int64_t cluster) {
   const double u = inspection.u[i];
-  const std::int64_t id = inspection.ids[i];
+  const std::int64_t id = inspection.response.ids[i];
   u_.push_back(static_cast<float>(u));
   all_.add(kAll, cluster, u);
   by_token_.add(id, cluster, u);
@@ -105,8 +105,9 @@ void Analysis::add_token(const Inspection& inspection, std::size_t i, std::uint8
   const auto bin = [](float logp) {
     return std::clamp(static_cast<int>(std::exp(logp) * kDensityBins), 0, kDensityBins - 1);
   };
-  Cell& cell = density_[static_cast<std::size_t>(bin(inspection.student.logp[i]) * kDensityBins +
-                                                 bin(inspection.teacher.logp[i]))];
+  Cell& cell =
+      density_[static_cast<std::size_t>(bin(inspection.response.student.logp[i]) * kDensityBins +
+                                        bin(inspection.response.teacher.logp[i]))];
   ++cell.count;
   cell.sum += u;
 

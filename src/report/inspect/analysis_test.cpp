@@ -35,10 +35,11 @@ class Aggregates : public ::testing::Test {
                                                         testing::method_named("antisd"));
       analysis_.add(one);
       for (std::size_t i = 0; i < length; ++i)
-        seen_.push_back({one.id, kind_of_id[static_cast<std::size_t>(one.ids[i])], r, i, length,
-                         one.ids[i], one.student.logp[i], one.teacher.logp[i],
-                         static_cast<double>(one.teacher.logp[i]) - one.student.logp[i],
-                         one.term[i], one.advantage[i]});
+        seen_.push_back(
+            {one.id, kind_of_id[static_cast<std::size_t>(one.response.ids[i])], r, i, length,
+             one.response.ids[i], one.response.student.logp[i], one.response.teacher.logp[i],
+             static_cast<double>(one.response.teacher.logp[i]) - one.response.student.logp[i],
+             one.term[i], one.advantage[i]});
     }
     summary_ = analysis_.summary({.top = 3});
   }
@@ -191,7 +192,7 @@ TEST(Analysis, NothingAndNotANumberDoNotBreakIt) {
   const Method method = testing::method_named("antisd");
   analysis.add(testing::random_inspection(random, "p", 0, method));
   Inspection bad = testing::random_inspection(random, "p", 3, method);
-  bad.teacher.logp = {-INFINITY, NAN, -1};
+  bad.response.teacher.logp = {-INFINITY, NAN, -1};
   weigh(bad, method);
   analysis.add(bad);
   const Json summary = analysis.summary();

@@ -125,26 +125,27 @@ Json rounded(double value) {
 
 void describe(Inspection& inspection, const Tokenizer& tokenizer) {
   const std::vector<TokenId>& prompt = inspection.prompt_ids;
-  inspection.tokens = token_texts(tokenizer, inspection.ids, prompt.empty() ? -1 : prompt.back());
+  inspection.tokens =
+      token_texts(tokenizer, inspection.response.ids, prompt.empty() ? -1 : prompt.back());
   inspection.special.clear();
-  for (const TokenId id : inspection.ids)
+  for (const TokenId id : inspection.response.ids)
     inspection.special.push_back(id < tokenizer.vocabulary_size() && tokenizer.is_special(id));
   inspection.prompt = joined(token_texts(tokenizer, inspection.prompt_ids));
-  inspection.teacher_prompt = joined(token_texts(tokenizer, inspection.teacher_prompt_ids));
+  inspection.teacher_prompt =
+      joined(token_texts(tokenizer, inspection.response.context.prompt_ids));
 }
 
 void weigh(Inspection& inspection, const Method& method, std::span<const double> recorded) {
-  const std::vector<float>&s = inspection.student.logp, &t = inspection.teacher.logp;
+  const std::vector<float>&s = inspection.response.student.logp,
+        &t = inspection.response.teacher.logp;
   ANTISD_CHECK_EQ(s.size(), t.size());
   inspection.u.clear();
   for (std::size_t i = 0; i < s.size(); ++i)
     inspection.u.push_back(static_cast<double>(t[i]) - s[i]);
 
-  const Shaping shaping{.method = method,
-                        .advantages = {inspection.group_advantage.value_or(0)},
-                        .teacher = {inspection.teacher},
-                        .lambda = {inspection.lambda}};
-  TokenAdvantages tokens = token_advantages(shaping, 0, s);
+  Response weighed = inspection.response;
+  weighed.group_advantage = inspection.response.group_advantage.value_or(0);
+  TokenAdvantages tokens = token_advantages({.method = method}, weighed, s);
   inspection.phi = tokens.phi;
   if (tokens.phi.empty()) {  // the method has no term; phi is still worth a look
     for (const double u : inspection.u)
@@ -156,7 +157,7 @@ void weigh(Inspection& inspection, const Method& method, std::span<const double>
   for (const double advantage : inspection.advantage)
     inspection.term.push_back(advantage - tokens.group_advantage);
 
-  const bool needs_group = method.group_advantage && !inspection.group_advantage;
+  const bool needs_group = method.group_advantage && !inspection.response.group_advantage;
   if (method.distils || needs_group) inspection.advantage.assign(s.size(), kNoValue);
   if (method.distils || (needs_group && method.composition == Composition::kMultiplicative))
     inspection.term.assign(s.size(), kNoValue);
@@ -170,35 +171,37 @@ bool is_rollout_row(const Json& row) {
 RolloutRow read_rollout_row(const Json& row, double lambda) {
   RolloutRow read;
   Inspection& inspection = read.inspection;
-  inspection.ids = read_ids(row, "response_ids");
-  const std::size_t size = inspection.ids.size();
+  inspection.response.ids = read_ids(row, "response_ids");
+  const std::size_t size = inspection.response.ids.size();
   const auto floats = [&](const char* name) {
     return read_numbers<float>(row, name, size).value_or(std::vector<float>());
   };
   const auto is_there = [&](const char* name) { return row.value(name, Json()).is_array(); };
-  inspection.student = {floats("student_logp"), floats("student_entropy")};
-  inspection.teacher = {floats("teacher_logp"), floats("teacher_entropy")};
+  inspection.response.student = {floats("student_logp"), floats("student_entropy")};
+  inspection.response.teacher = {floats("teacher_logp"), floats("teacher_entropy")};
   read.has_scores = is_there("student_logp") && is_there("teacher_logp");
   read.token_advantage =
       read_numbers<double>(row, "token_advantage", size).value_or(std::vector<double>());
   inspection.id = read_text(row, row.contains("prompt_id") ? "prompt_id" : "id");
   inspection.step = read_integer(row, "step");
   inspection.sample = read_integer(row, "sample").value_or(0);
-  inspection.reward = read_number(row, "reward");
-  inspection.reason = read_text(row, "reason");
-  inspection.truncated = row.value("truncated", Json()) == Json(true);
-  inspection.group_advantage = read_number(row, "group_advantage");
-  inspection.lambda = read_number(row, "lambda").value_or(lambda);
+  inspection.response.verdict.reward = read_number(row, "reward");
+  inspection.response.verdict.reason = read_text(row, "reason");
+  if (row.value("truncated", Json()) == Json(true))
+    inspection.response.finish = FinishReason::kLength;
+  inspection.response.group_advantage = read_number(row, "group_advantage");
+  inspection.response.lambda = read_number(row, "lambda").value_or(lambda);
   inspection.source = read_text(row, "context_source");
   if (row.contains("text") && row["text"].is_string()) read.text = row["text"].get<std::string>();
   inspection.prompt_ids = read_ids(row, "prompt_ids");
-  inspection.teacher_prompt_ids = read_ids(row, "teacher_prompt_ids");
+  inspection.response.context.prompt_ids = read_ids(row, "teacher_prompt_ids");
   return read;
 }
 
 void check_text(const RolloutRow& row, const Tokenizer& tokenizer) {
   if (!row.text) return;
-  std::vector<TokenId> known = row.inspection.ids;  // padded rows of the embedding have no text
+  std::vector<TokenId> known =
+      row.inspection.response.ids;  // padded rows of the embedding have no text
   std::erase_if(known, [&](TokenId id) { return id >= tokenizer.vocabulary_size(); });
   // Half characters became U+FFFD when the row was written.
   const std::string text =
@@ -227,33 +230,33 @@ Json to_json(const Inspection& inspection, std::span<const std::uint8_t> kinds) 
   Json json = {{"id", inspection.id}};
   if (inspection.step) json["step"] = *inspection.step;
   json["sample"] = inspection.sample;
-  json["reward"] = or_null(inspection.reward);
-  json["reason"] = inspection.reason;
-  json["truncated"] = inspection.truncated;
-  json["group_advantage"] = or_null(inspection.group_advantage);
-  json["lambda"] = rounded(inspection.lambda);
+  json["reward"] = or_null(inspection.response.verdict.reward);
+  json["reason"] = inspection.response.verdict.reason;
+  json["truncated"] = inspection.response.truncated();
+  json["group_advantage"] = or_null(inspection.response.group_advantage);
+  json["lambda"] = rounded(inspection.response.lambda);
   json["source"] = inspection.source;
-  json["token_count"] = inspection.ids.size();
+  json["token_count"] = inspection.response.ids.size();
   json["sum_u"] = rounded(sum_of_finite(inspection.u));
   json["prompt"] = inspection.prompt;
   json["teacher_prompt"] = inspection.teacher_prompt;
   json["prompt_ids"] = inspection.prompt_ids;
-  json["teacher_prompt_ids"] = inspection.teacher_prompt_ids;
-  json["ids"] = inspection.ids;
+  json["teacher_prompt_ids"] = inspection.response.context.prompt_ids;
+  json["ids"] = inspection.response.ids;
   json["tokens"] = inspection.tokens;
   json["special"] = Json::array();
   for (std::size_t i = 0; i < inspection.special.size(); ++i) {
     if (inspection.special[i]) json["special"].push_back(i);
   }
   json["kind"] = std::vector<int>(kinds.begin(), kinds.end());
-  json["s"] = rounded_column(inspection.student.logp);
-  json["t"] = rounded_column(inspection.teacher.logp);
+  json["s"] = rounded_column(inspection.response.student.logp);
+  json["t"] = rounded_column(inspection.response.teacher.logp);
   json["u"] = rounded_column(inspection.u);
   json["phi"] = rounded_column(inspection.phi);
   json["term"] = rounded_column(inspection.term);
   json["advantage"] = rounded_column(inspection.advantage);
-  json["h_s"] = rounded_column(inspection.student.entropy);
-  json["h_t"] = rounded_column(inspection.teacher.entropy);
+  json["h_s"] = rounded_column(inspection.response.student.entropy);
+  json["h_t"] = rounded_column(inspection.response.teacher.entropy);
   json["running_sum"] = running_sum(inspection.u);
   return json;
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "algo/method.h"
-#include "algo/token_scores.h"
+#include "algo/response.h"
 #include "io/json.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -23,15 +23,11 @@ struct Inspection {
   std::string id;                    // of the problem
   std::optional<std::int64_t> step;  // of a training run
   std::int64_t sample = 0;           // in its group
-  std::vector<TokenId> ids;          // of the response
-  std::vector<TokenId> prompt_ids, teacher_prompt_ids;
-  TokenScores student, teacher;  // s and H_S, t and H_T; entropies may be missing
-  std::optional<double> reward;
-  std::string reason;
-  bool truncated = false;
-  std::optional<double> group_advantage;  // A, where the group is known
-  double lambda = 0;
-  std::string source;  // of the solution shown to the teacher
+  std::vector<TokenId> prompt_ids;
+  // Its ids, verdict, teacher's prompt, lambda, s and t; entropies may be missing, and A where the
+  // group is not known.
+  Response response;
+  std::string source;  // of the solution shown to the teacher, in the words of the row
 
   // By describe(): as a person reads them.
   std::vector<std::string> tokens;     // of the response, see token_text.h

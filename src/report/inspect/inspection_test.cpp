@@ -15,13 +15,13 @@ using ::testing::HasSubstr;
 
 Inspection with_u(const std::vector<float>& u, std::optional<double> advantage) {
   Inspection inspection;
-  inspection.ids.assign(u.size(), 1);
+  inspection.response.ids.assign(u.size(), 1);
   for (const float value : u) {
-    inspection.student.logp.push_back(-4);
-    inspection.teacher.logp.push_back(-4 + value);
+    inspection.response.student.logp.push_back(-4);
+    inspection.response.teacher.logp.push_back(-4 + value);
   }
-  inspection.group_advantage = advantage;
-  inspection.lambda = 0.5;
+  inspection.response.group_advantage = advantage;
+  inspection.response.lambda = 0.5;
   return inspection;
 }
 
@@ -58,7 +58,7 @@ TEST(Inspection, WhatIsNotKnownIsNotANumber) {
   weigh(inspection, testing::method_named("sdpo"));
   EXPECT_TRUE(std::isnan(inspection.term[0]));
 
-  inspection.teacher.logp[0] = -INFINITY;
+  inspection.response.teacher.logp[0] = -INFINITY;
   weigh(inspection, testing::method_named("antisd"));
   describe(inspection, testing::few_words());
   const Json json = to_json(inspection, std::vector<std::uint8_t>{0});
@@ -75,9 +75,9 @@ TEST(Inspection, TheRunningSumTelescopesToTheLogRatioOfTheResponse) {
     const Inspection inspection =
         testing::random_inspection(random, "p", size, testing::method_named("antisd"));
     double log_ratio = 0;  // log pi_T(y) - log pi_S(y)
-    for (const float t : inspection.teacher.logp)
+    for (const float t : inspection.response.teacher.logp)
       log_ratio += t;
-    for (const float s : inspection.student.logp)
+    for (const float s : inspection.response.student.logp)
       log_ratio -= s;
     const Json json = to_json(inspection, std::vector<std::uint8_t>(size));
     EXPECT_NEAR(json["sum_u"].get<double>(), log_ratio, 1e-5);

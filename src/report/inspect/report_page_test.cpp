@@ -55,10 +55,10 @@ TEST(ReportPage, HoldsTheVeryNumbersOfTheReport) {
 
 TEST(ReportPage, TextOfAResponseIsText) {
   Inspection inspection = some({1}).front();
-  inspection.ids = {5};
+  inspection.response.ids = {5};
   inspection.id = "</script><b>";
-  inspection.reason = "<img src=x onerror=alert(1)>";
-  inspection.teacher_prompt_ids = {5};
+  inspection.response.verdict.reason = "<img src=x onerror=alert(1)>";
+  inspection.response.context.prompt_ids = {5};
   describe(inspection, testing::few_words());
   const std::string page = report_page(report_of({inspection}));
   EXPECT_EQ(embedded(page)["responses"][0]["tokens"][0], " <script>alert(1)</script>");

@@ -34,18 +34,18 @@ inline Inspection random_inspection(std::mt19937& random, const std::string& pro
   Inspection inspection;
   inspection.id = problem;
   for (std::size_t i = 0; i < size; ++i) {
-    inspection.ids.push_back(id(random));
-    inspection.student.logp.push_back(-logp(random));
-    inspection.teacher.logp.push_back(-3 * logp(random));
-    inspection.student.entropy.push_back(logp(random));
-    inspection.teacher.entropy.push_back(logp(random));
+    inspection.response.ids.push_back(id(random));
+    inspection.response.student.logp.push_back(-logp(random));
+    inspection.response.teacher.logp.push_back(-3 * logp(random));
+    inspection.response.student.entropy.push_back(logp(random));
+    inspection.response.teacher.entropy.push_back(logp(random));
   }
-  inspection.reward = random() % 2;
-  inspection.group_advantage = static_cast<double>(random() % 3) - 1;
-  inspection.lambda = 0.5;
+  inspection.response.verdict.reward = random() % 2;
+  inspection.response.group_advantage = static_cast<double>(random() % 3) - 1;
+  inspection.response.lambda = 0.5;
   inspection.source = "dataset";
   inspection.prompt_ids = {4};
-  inspection.teacher_prompt_ids = {4, 3, 5};
+  inspection.response.context.prompt_ids = {4, 3, 5};
   describe(inspection, few_words());
   weigh(inspection, method);
   return inspection;

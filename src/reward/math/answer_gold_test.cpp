@@ -104,9 +104,9 @@ TEST(GoldAnswers, EqualThemselvesInOtherSpellings) {
         for (const std::string& spelling :
              {answer, other_fractions(answer), other_blanks(answer), other_symbols(answer),
               other_order(answer), slashed(answer)}) {
-          const Grade grade = grade_math(answer, "So it is \\boxed{" + spelling + "}.",
-                                         {.identical_shortcut = false});
-          if (grade.verdict == Verdict::kCorrect) continue;
+          const Verdict grade = grade_math(answer, "So it is \\boxed{" + spelling + "}.",
+                                           {.identical_shortcut = false});
+          if (grade.correct()) continue;
           if (right && faults < 20)
             std::cout << "not correct: " << answer << "  as  " << spelling << "  " << grade.reason
                       << "\n";

@@ -127,57 +127,60 @@ Comparison compare_texts(std::string_view gold, std::string_view found,
 
 }  // namespace
 
-Grade grade_math(std::string_view answer, std::string_view response,
-                 const MathGraderOptions& options) {
-  Grade grade;
+Verdict grade_math(std::string_view answer, std::string_view response,
+                   const MathGraderOptions& options) {
+  Verdict verdict;
   try {
     Budget budget(std::clamp(options.budget_ms, 1, 60'000));
     const std::optional<std::string> known = find_answer(answer, {.raw = true});
     const std::optional<std::string> found = find_answer(response, options);
-    if (!found) return {Verdict::kWrong, "", "no answer found"};
-    grade.extracted = *found;
-    if (!known) return {Verdict::kUndecided, *found, "the gold answer is empty"};
+    if (!found) return wrong_verdict("", "no answer found");
+    verdict.extracted = *found;
+    if (!known) {
+      verdict.reason = "the gold answer is empty";
+      return verdict;
+    }
     const std::string& gold = *known;
     if (options.identical_shortcut && without_blanks(gold) == without_blanks(*found)) {
-      grade.verdict = Verdict::kCorrect;
-      return grade;
+      verdict.reward = 1.0;
+      return verdict;
     }
     // A lone letter may be a choice in either case: "c" for "C".
     if (gold.size() == 1 && found->size() == 1 && lower(gold[0]) == lower((*found)[0]) &&
         lower(gold[0]) >= 'a' && lower(gold[0]) <= 'e') {
-      grade.verdict = Verdict::kCorrect;
-      return grade;
+      verdict.reward = 1.0;
+      return verdict;
     }
     if (choice_letter(gold, /*strict=*/true) || choice_letter(*found, /*strict=*/true)) {
       const auto right = choice_letter(gold, /*strict=*/false),
                  chosen = choice_letter(*found, /*strict=*/false);
       if (right && chosen) {
-        grade.verdict = *right == *chosen ? Verdict::kCorrect : Verdict::kWrong;
-        return grade;
+        verdict.reward = *right == *chosen ? 1.0 : 0.0;
+        return verdict;
       }
     }
     const std::string_view value =
         gold.starts_with("(") ? std::string_view(*found) : without_choice_letter(*found);
     if (const auto right = leading_verdict(gold), said = leading_verdict(*found); right && said) {
-      grade.verdict = *right == *said ? Verdict::kCorrect : Verdict::kWrong;
-      return grade;
+      verdict.reward = *right == *said ? 1.0 : 0.0;
+      return verdict;
     }
     switch (compare_texts(gold, value, options, budget)) {
       case Comparison::kEqual:
-        grade.verdict = Verdict::kCorrect;
+        verdict.reward = 1.0;
         break;
       case Comparison::kDifferent:
-        grade.verdict = Verdict::kWrong;
+        verdict.reward = 0.0;
         break;
       case Comparison::kUnknown:
-        grade.reason = "the values cannot be compared";
+        verdict.reason = "the values cannot be compared";
         break;
     }
   } catch (const BudgetExceeded& exceeded) {
-    grade.verdict = Verdict::kUndecided;
-    grade.reason = exceeded.what();
+    verdict.reward.reset();
+    verdict.reason = exceeded.what();
   }
-  return grade;
+  return verdict;
 }
 
 }  // namespace antisd

@@ -74,8 +74,8 @@ class Generator {
   std::mt19937 random_{20240607};
 };
 
-Verdict raw(const std::string& a, const std::string& b) {
-  return grade_math(a, b, {.raw = true, .identical_shortcut = false}).verdict;
+std::optional<double> raw(const std::string& a, const std::string& b) {
+  return grade_math(a, b, {.raw = true, .identical_shortcut = false}).reward;
 }
 
 TEST(MathProperties, ASpellingEqualsEveryOther) {
@@ -86,8 +86,8 @@ TEST(MathProperties, ASpellingEqualsEveryOther) {
                c = generator.number(2, 40);
     const std::string one = generator.expression(kind, a, b, c),
                       two = generator.expression(kind, a, b, c);
-    EXPECT_EQ(raw(one, two), Verdict::kCorrect) << one << "  and  " << two;
-    EXPECT_EQ(raw(two, one), Verdict::kCorrect) << two << "  and  " << one;
+    EXPECT_EQ(raw(one, two), 1.0) << one << "  and  " << two;
+    EXPECT_EQ(raw(two, one), 1.0) << two << "  and  " << one;
   }
 }
 
@@ -99,8 +99,8 @@ TEST(MathProperties, AnotherParameterMakesItDiffer) {
                c = generator.number(2, 40);
     const std::string one = generator.expression(kind, a, b, c),
                       two = generator.expression(kind, a + 1, b, c);
-    EXPECT_EQ(raw(one, two), Verdict::kWrong) << one << "  and  " << two;
-    EXPECT_EQ(raw(two, one), Verdict::kWrong) << two << "  and  " << one;
+    EXPECT_EQ(raw(one, two), 0.0) << one << "  and  " << two;
+    EXPECT_EQ(raw(two, one), 0.0) << two << "  and  " << one;
   }
 }
 
@@ -120,10 +120,9 @@ TEST(MathProperties, AChangedDigitMakesANumberDiffer) {
       place = static_cast<std::size_t>(generator.number(0, static_cast<long>(number.size()) - 1));
     while (changed[place] == '.');
     changed[place] = static_cast<char>('0' + (changed[place] - '0' + generator.number(1, 9)) % 10);
-    EXPECT_EQ(raw(number, fmt::format("{} ", number)), Verdict::kCorrect) << number;
-    EXPECT_EQ(raw(number, changed), Verdict::kWrong) << number << "  and  " << changed;
-    EXPECT_EQ(raw(fmt::format("\\sqrt{{{}}}", number), fmt::format("\\sqrt{{{}}}", changed)),
-              Verdict::kWrong)
+    EXPECT_EQ(raw(number, fmt::format("{} ", number)), 1.0) << number;
+    EXPECT_EQ(raw(number, changed), 0.0) << number << "  and  " << changed;
+    EXPECT_EQ(raw(fmt::format("\\sqrt{{{}}}", number), fmt::format("\\sqrt{{{}}}", changed)), 0.0)
         << number << "  and  " << changed;
   }
 }

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <map>
 
+#include "algo/response_text.h"
 #include "core/stopwatch.h"
 #include "model/not_finite.h"
 #include "ops/device.h"
 #include "run/checkpoint/checkpoint.h"
-#include "trainer/sampler.h"
 #include "trainer/saved_state.h"
 
 namespace antisd {
@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::size_t kLoggedSamples = 2;
 constexpr std::size_t kTextPromptTokens = 16;  // of a text that is to be gone on with
-
-bool has_finite_gradients(const CausalLm& model) {
-  for (const Parameter& parameter : model.parameters()) {
-    const at::Tensor& gradient = parameter.value.grad();
-    if (gradient.defined() && !gradient.isfinite().all().item<bool>()) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -57,9 +49,11 @@ DocumentTrainer::DocumentTrainer(DocumentTrainerParts parts)
       peak_flops_(peak_flops(state_.model.device())),
       keeper_(config_.checkpoint, parts_.recorder, state_.step) {}
 
-LossOptions DocumentTrainer::loss_options() const {
+GradientPassOptions DocumentTrainer::pass_options() const {
   return {.micro_batch_tokens = config_.train.micro_batch_tokens,
-          .gradient_checkpointing = config_.model.gradient_checkpointing};
+          .gradient_checkpointing = config_.model.gradient_checkpointing,
+          .pack = {.share = false},
+          .noun = "document"};
 }
 
 bool DocumentTrainer::run(const std::function<bool()>& stop) {
@@ -91,22 +85,24 @@ void DocumentTrainer::checked_step(std::span<const TrainingDocument> documents) 
 void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   Stopwatch clock;
   const double lr = schedule_.at(state_.step), save_s = keeper_.take_seconds();
-  const DocumentSums sums =
-      add_gradients(state_.model, state_.optimizer, documents, loss_options());
-  const UpdateReport report =
-      state_.optimizer.step(lr, gradient_scale(state_.model.dtype(), sums.counted));
-  if (!report.applied) find_culprit(documents, report.culprit);
-  const double loss = sums.fetch_mean(), seconds = clock.lap();
+  const PassBatch batch{.sequences = document_sequences(documents)};
+  const std::int64_t counted = count_targets(batch.sequences);
+  DocumentObjective objective(state_.model.device());
+  const UpdateReport report = update(documents, batch, counted, lr, objective);
+  objective.finish();
+  const double loss = objective.sums.mean("loss"), seconds = clock.lap();
   if (!std::isfinite(loss)) throw NotFinite("the loss is not finite");
   ++state_.step;
 
   MetricSet metrics;
-  const auto tokens = static_cast<double>(sums.tokens);
+  double tokens = 0;
+  for (const TrainingDocument& document : documents)
+    tokens += static_cast<double>(document.ids.size());
   metrics.set("train/loss", loss);
   metrics.set("train/grad_norm", report.grad_norm);
   metrics.set("train/lr", lr);
   metrics.set("perf/total_num_tokens", tokens);
-  metrics.set("perf/loss_tokens", static_cast<double>(sums.counted));
+  metrics.set("perf/loss_tokens", static_cast<double>(counted));
   metrics.set("perf/throughput", tokens / seconds);
   if (peak_flops_) {
     const auto parameters = static_cast<double>(state_.model.shape().active_parameter_count());
@@ -127,7 +123,11 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
 void DocumentTrainer::evaluate(MetricSet& metrics) {
   std::string text = fmt::format("step {}: loss {:.4f}", state_.step, *metrics.find("train/loss"));
   if (!parts_.held_out.empty()) {
-    const double loss = measure_loss(state_.model, parts_.held_out, loss_options()).fetch_mean();
+    const std::vector<TargetSequence> held_out = document_sequences(parts_.held_out);
+    DocumentObjective objective(state_.model.device());
+    measure(state_.model, held_out, pass_options(), count_targets(held_out), objective);
+    objective.finish();
+    const double loss = objective.sums.mean("loss");
     metrics.set("val/loss", loss);
     text += fmt::format(", held-out loss {:.4f}", loss);
   }
@@ -154,12 +154,13 @@ void DocumentTrainer::sample(MetricSet& metrics) {
   options.stop_ids = parts_.stop_ids;
   options.seed = static_cast<std::uint64_t>(config_.train.seed);
   options.step = static_cast<std::uint32_t>(state_.step);
-  const SampleBatch samples = engine_.generate(state_.model, requests, options);
+  SampleBatch samples = engine_.generate(state_.model, requests, options);
   engine_.release();
 
   std::map<std::string, std::pair<double, double>> right;  // of all, by kind of problem
   for (std::size_t i = 0; i < samples.groups.size(); ++i) {
-    const std::string response = to_rollouts(samples.groups[i], parts_.tokenizer).rollouts[0].text;
+    add_texts(samples.groups[i].samples, parts_.tokenizer);
+    const std::string& response = samples.groups[i].samples[0].text;
     const TrainingDocument& document = parts_.prompts[i];
     if (i < kLoggedSamples) {
       parts_.recorder.note(
@@ -170,28 +171,27 @@ void DocumentTrainer::sample(MetricSet& metrics) {
     if (parts_.grader == nullptr || document.bench.empty()) continue;
     auto& [sum, count] = right[document.bench];
     sum +=
-        parts_.grader->score({.response = response, .problem = document.prompt}).reward.value_or(0);
+        parts_.grader->grade({.response = response, .problem = document.prompt}).reward.value_or(0);
     ++count;
   }
   for (const auto& [bench, counts] : right)
     metrics.set(fmt::format("val-core/{}/acc/mean@1", bench), counts.first / counts.second);
 }
 
-// The failure's own path: every document alone.
-void DocumentTrainer::find_culprit(std::span<const TrainingDocument> documents,
-                                   const std::string& parameter) {
-  const std::string what = fmt::format("the gradient of {} is not finite", parameter);
-  for (const TrainingDocument& document : documents) {
-    add_gradients(state_.model, state_.optimizer, {&document, 1}, loss_options());
-    const bool finite = has_finite_gradients(state_.model);
-    state_.optimizer.drop_gradients();
-    if (finite) continue;
+// Writes the document down that stopped the step.
+UpdateReport DocumentTrainer::update(std::span<const TrainingDocument> documents,
+                                     const PassBatch& batch, std::int64_t counted, double lr,
+                                     DocumentObjective& objective) {
+  try {
+    return GradientPass(state_.model, state_.optimizer, pass_options())
+        .update(lr, batch, counted, objective);
+  } catch (const NotFiniteError& error) {
     const std::int64_t failed = state_.step + 1;
     const std::filesystem::path file = parts_.recorder.failure(
-        failed, {{"step", failed}, {"ids", document.ids}, {"failure", what}});
-    throw NotFinite(fmt::format("{}; the document is in {}", what, file.string()));
+        failed,
+        {{"step", failed}, {"ids", documents[error.number].ids}, {"failure", error.problem()}});
+    throw NotFinite(fmt::format("{}; the document is in {}", error.problem(), file.string()));
   }
-  throw NotFinite(what + ", though that of each document alone is");
 }
 
 CheckpointKeeper::Write DocumentTrainer::writer() const {

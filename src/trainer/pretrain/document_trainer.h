@@ -15,7 +15,8 @@
 #include "reward/grader.h"
 #include "run/metrics/console.h"
 #include "trainer/checkpoint_keeper.h"
-#include "trainer/pretrain/document_loss.h"
+#include "trainer/gradient_pass.h"
+#include "trainer/pretrain/document_objective.h"
 
 namespace antisd {
 
@@ -70,9 +71,9 @@ class DocumentTrainer {
   void save();
   void save_last(const std::function<bool()>& stop);
   RunError diverged(const NotFinite& error) const;
-  [[noreturn]] void find_culprit(std::span<const TrainingDocument> documents,
-                                 const std::string& parameter);
-  LossOptions loss_options() const;
+  UpdateReport update(std::span<const TrainingDocument> documents, const PassBatch& batch,
+                      std::int64_t counted, double lr, DocumentObjective& objective);
+  GradientPassOptions pass_options() const;
 
   DocumentTrainerParts parts_;
   const RunConfig& config_;

@@ -1,8 +1,9 @@
-#include "trainer/distillation.h"
+#include "trainer/sdpo_objective.h"
 
 #include <ATen/ATen.h>
 
 #include "algo/sdpo.h"
+#include "core/check.h"
 
 namespace antisd {
 namespace {
@@ -61,6 +62,48 @@ Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_
     result.head_gradient.narrow(0, 0, options.vocabulary).add_(at::matmul(rounded.t(), hidden));
   }
   return result;
+}
+
+Derivative SdpoObjective::differentiate(const PassView& pass) {
+  Distillation distilled =
+      distil(pass.hidden, model_.head().weight, pass.teacher_hidden, teacher_.head().weight,
+             {.temperature = temperature_,
+              .vocabulary = model_.shape().vocabulary,
+              .top_k = method_.sdpo.top_k,
+              .alpha = method_.sdpo.alpha,
+              .mean_tokens = pass.mean_tokens,
+              .gradient_scale = pass.scale});
+  Derivative derivative{.by_hidden = distilled.hidden_gradient, .by_head = distilled.head_gradient};
+  auto next = distilled.loss.begin();
+  for (std::size_t s = 0; s < pass.sequences.size(); ++s) {
+    TokenLosses losses;
+    losses.loss.assign(next, next + std::ssize(pass.student[s].logp));
+    next += std::ssize(losses.loss);
+    add_terms(pass, s, losses, derivative);
+    derivative.loss.insert(derivative.loss.end(), losses.loss.begin(), losses.loss.end());
+    add_sums(sums, losses, pass.student[s].entropy);
+  }
+  return derivative;
+}
+
+// The weighted terms beside the divergence, by the tokens' log-probabilities.
+void SdpoObjective::add_terms(const PassView& pass, std::size_t sequence, TokenLosses& losses,
+                              Derivative& derivative) const {
+  if (!has_loss_terms(method_.loss)) return;
+  const std::vector<float>& logp = pass.student[sequence].logp;
+  std::span<const float> reference;
+  if (needs_reference(method_.loss)) {
+    reference = batch_[pass.sequences[sequence].number].reference.logp;
+    ANTISD_CHECK_EQ(reference.size(), logp.size());
+  }
+  const float share = 1.0F / static_cast<float>(pass.mean_tokens);  // fp32, as the rest of SDPO's
+  for (std::size_t i = 0; i < logp.size(); ++i) {
+    TokenLoss token{losses.loss[i], 0};
+    add_loss_terms(method_.loss, {logp[i], reference.empty() ? 0 : reference[i]}, token,
+                   losses.added);
+    losses.loss[i] = token.loss;
+    derivative.by_logp.push_back(static_cast<float>(token.gradient) * share);
+  }
 }
 
 }  // namespace antisd

@@ -1,4 +1,7 @@
-#include "trainer/pretrain/document_loss.h"
+#include "trainer/pretrain/document_objective.h"
+
+#include <map>
+#include <string>
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -6,6 +9,7 @@
 #include "core/testing.h"
 #include "model/testing.h"
 #include "model/weights.h"
+#include "trainer/gradient_pass.h"
 #include "trainer/pretrain/new_model.h"
 
 namespace antisd {
@@ -30,6 +34,17 @@ struct Small {
     optimizer.emplace(model, AdamWOptions{}, *processes);
   }
   std::unique_ptr<Communicator> processes = alone();
+  // The mean loss; the gradients are left with the optimizer.
+  double add_gradients(std::span<const TrainingDocument> all, GradientPassOptions options = {}) {
+    options.pack.share = false;
+    const PassBatch batch{.sequences = document_sequences(all)};
+    DocumentObjective objective(at::kCPU);
+    GradientPass(model, *optimizer, options)
+        .add_gradients(batch, count_targets(batch.sequences), objective);
+    objective.finish();
+    return objective.sums.mean("loss");
+  }
+
   CausalLm model;
   std::optional<AdamW> optimizer;
 };
@@ -52,21 +67,23 @@ double plain_cross_entropy(const CausalLm& model, std::span<const TrainingDocume
   return sum / count;
 }
 
-TEST(DocumentLoss, IsTheCrossEntropyOfTheTokensThatCount) {
+TEST(DocumentObjective, IsTheCrossEntropyOfTheTokensThatCount) {
   Small small;
   const std::vector<TrainingDocument> all = documents();
-  const DocumentSums sums = measure_loss(small.model, all, {});
-  EXPECT_EQ(sums.tokens, 14);
-  EXPECT_EQ(sums.counted, 8);
-  EXPECT_NEAR(sums.fetch_mean(), plain_cross_entropy(small.model, all), 1e-6);
+  const std::vector<TargetSequence> sequences = document_sequences(all);
+  EXPECT_EQ(count_targets(sequences), 8);
+  DocumentObjective objective(at::kCPU);
+  measure(small.model, sequences, {.micro_batch_tokens = 7}, 8, objective);
+  objective.finish();
+  EXPECT_EQ(objective.sums.at("loss").count, 8);
+  EXPECT_NEAR(objective.sums.mean("loss"), plain_cross_entropy(small.model, all), 1e-6);
 }
 
-TEST(DocumentLoss, GradientIsThatOfTheMeanHoweverItIsCut) {
+TEST(DocumentObjective, GradientIsThatOfTheMeanHoweverItIsCut) {
   Small small;
   const std::vector<TrainingDocument> all = documents();
   std::map<std::string, at::Tensor> whole;
-  EXPECT_NEAR(add_gradients(small.model, *small.optimizer, all, {}).fetch_mean(),
-              plain_cross_entropy(small.model, all), 1e-6);
+  EXPECT_NEAR(small.add_gradients(all), plain_cross_entropy(small.model, all), 1e-6);
   for (const Parameter& parameter : small.model.parameters())
     whole[parameter.name()] = parameter.value.grad().clone();
   // A finite difference along the gradient.
@@ -84,12 +101,9 @@ TEST(DocumentLoss, GradientIsThatOfTheMeanHoweverItIsCut) {
     for (Parameter& parameter : small.model.parameters())
       parameter.value.add_(whole.at(parameter.name()), little / std::sqrt(squared));
   }
-  const auto runs = cut_documents(all, 7);
-  ASSERT_EQ(runs.size(), 3u);  // 5, 7, 2: no two together
-  EXPECT_EQ(cut_documents(all, 12).size(), 2u);
-  EXPECT_EQ(cut_documents(all, 1).size(), 3u);
-  add_gradients(small.model, *small.optimizer, all,
-                {.micro_batch_tokens = 7, .gradient_checkpointing = true});
+  EXPECT_EQ(cut_sequences(document_sequences(all), 7).size(), 3u);  // 5, 7, 2: no two together
+  EXPECT_EQ(cut_sequences(document_sequences(all), 12).size(), 2u);
+  small.add_gradients(all, {.micro_batch_tokens = 7, .gradient_checkpointing = true});
   for (const Parameter& parameter : small.model.parameters()) {
     EXPECT_TRUE(at::allclose(parameter.value.grad(), whole.at(parameter.name()), 1e-4, 1e-6))
         << parameter.name();

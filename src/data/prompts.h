@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "data/problem.h"
 #include "text/tokenizer/vocabulary.h"
 
 namespace antisd {
-
-struct Problem;  // data/problem.h
 
 struct Prompt {
   std::string id;                    // of the problem

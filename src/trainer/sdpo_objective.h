@@ -1,16 +1,13 @@
-// SDPO's gradient: the divergence between student and teacher on the student's likeliest tokens,
-// straight from hidden states, a block of tokens at a time.
-//
-//   const Distillation d = distil(student_hidden, model.head().weight, teacher_hidden,
-//   teacher.head().weight,
-//                                 options);
-//   student_hidden.backward(d.hidden_gradient);     // and d.head_gradient to the head
+// SDPO as an objective: the divergence between student and teacher on the student's likeliest
+// tokens, by hidden states. Its teacher runs in the same pass, so that a step has no other.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
+#include "algo/shaping.h"
+#include "model/causal_lm.h"
+#include "trainer/objective.h"
 
 namespace antisd {
 
@@ -35,5 +32,32 @@ struct Distillation {
 Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_head,
                     const at::Tensor& teacher_hidden, const at::Tensor& teacher_head,
                     const DistillationOptions& options);
+
+class SdpoObjective : public Objective {
+ public:
+  // Borrows all. Reads Response::reference: see needs_reference().
+  SdpoObjective(const Method& method, const CausalLm& model, const CausalLm& teacher,
+                double temperature, const ResponseBatch& batch)
+      : method_(method),
+        model_(model),
+        teacher_(teacher),
+        temperature_(temperature),
+        batch_(batch) {}
+
+  ObjectiveNeeds needs() const override {
+    return {.gradient_by_logp = has_loss_terms(method_.loss), .teacher = true};
+  }
+  Derivative differentiate(const PassView& pass) override;
+
+ private:
+  void add_terms(const PassView& pass, std::size_t sequence, TokenLosses& losses,
+                 Derivative& derivative) const;
+
+  const Method& method_;
+  const CausalLm& model_;
+  const CausalLm& teacher_;
+  double temperature_;
+  const ResponseBatch& batch_;
+};
 
 }  // namespace antisd

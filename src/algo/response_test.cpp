@@ -1,0 +1,52 @@
+#include "algo/response.h"
+
+#include <gmock/gmock.h>
+
+#include "core/check.h"
+
+namespace antisd {
+namespace {
+
+Response response_of(std::size_t tokens, std::optional<double> reward) {
+  return {.ids = std::vector<TokenId>(tokens, 1),
+          .sampling_logp = std::vector<float>(tokens, -1.0F),
+          .verdict = {.reward = reward}};
+}
+
+TEST(ResponseBatch, NumbersResponsesPromptByPrompt) {
+  ResponseBatch batch;
+  EXPECT_EQ(batch.size(), 0u);
+  batch.groups = {{{response_of(1, 1), response_of(2, 0)}},
+                  {{response_of(3, {}), response_of(4, 1)}}};
+  ASSERT_EQ(batch.size(), 4u);
+  for (std::size_t r = 0; r < batch.size(); ++r)
+    EXPECT_EQ(batch[r].ids.size(), r + 1);
+  batch[2].teacher.logp = {-1, -2, -3};
+  EXPECT_EQ(scores_of(batch, &Response::teacher)[2].logp.size(), 3u);
+  EXPECT_TRUE(scores_of(batch, &Response::teacher)[1].logp.empty());
+  check_responses(batch);
+
+  batch[3].sampling_logp.pop_back();
+  EXPECT_THROW(check_responses(batch), CheckFailure);
+  batch.groups[1].responses.pop_back();
+  EXPECT_THROW(check_responses(batch), CheckFailure);
+}
+
+TEST(Verdict, AFailureIsNeitherRightNorWrong) {
+  EXPECT_TRUE(Verdict{.reward = 1.0}.correct());
+  EXPECT_FALSE(Verdict{.reward = 0.99}.correct());
+  EXPECT_FALSE(Verdict{}.correct());
+  EXPECT_TRUE(Verdict{}.failed());
+  EXPECT_FALSE(Verdict{.reward = 0.0}.failed());
+}
+
+TEST(Verdict, ATruncatedResponseIsWrong) {
+  EXPECT_EQ(truncated_verdict().reward, 0.0);
+  EXPECT_EQ(truncated_verdict().reason, "truncated");
+  EXPECT_FALSE(Verdict{.reward = 1.5}.in_range());
+  EXPECT_FALSE(Verdict{.reward = std::nan("")}.in_range());
+  EXPECT_TRUE(Verdict{}.in_range());
+}
+
+}  // namespace
+}  // namespace antisd

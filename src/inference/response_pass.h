@@ -1,0 +1,53 @@
+// One pass over responses, or over whatever else has tokens to be predicted: lay out, forward, the
+// log-probability and entropy of each target. Scoring, the update and training on documents all go
+// through it.
+//
+//   const Passage passage = lay_out({{continuation(prompt_ids, response_ids)}}, model.device());
+//   const at::Tensor hidden = hidden_before_targets(model, passage);           // [targets, width]
+//   const TokenScoreTensors scores = score_targets(model, passage, hidden, /*temperature=*/1);
+//   const std::vector<TokenScores> by_sequence = to_host(passage, scores);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "algo/token_scores.h"
+#include "model/causal_lm.h"
+#include "ops/token_scores.h"
+
+namespace antisd {
+
+// A sequence and those of its tokens that are predicted.
+struct TargetSequence {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int64_t> targets;  // positions in ids, ascending, from 1 on
+  std::size_t number = 0;             // of the response or document; for the caller
+  std::int64_t shared = 0;            // first tokens that it shares with the sequence before it
+};
+
+// Every token of the response after the prompt.
+TargetSequence continuation(const std::vector<std::int32_t>& prompt_ids,
+                            const std::vector<std::int32_t>& response_ids);
+
+// Sequences as the model takes them. Targets lie sequence by sequence.
+struct Passage {
+  PackedBatch batch;
+  at::Tensor rows;                  // int64 [targets]: the row before a token predicts it
+  at::Tensor targets;               // int32 [targets]
+  std::vector<std::size_t> counts;  // targets of each sequence
+};
+
+Passage lay_out(std::span<const TargetSequence> sequences, at::Device device,
+                PackOptions options = {});
+
+at::Tensor hidden_before_targets(const CausalLm& model, const Passage& passage,
+                                 Pass pass = Pass::kInference);
+TokenScoreTensors score_targets(const CausalLm& model, const Passage& passage,
+                                const at::Tensor& hidden, double temperature);
+
+// By sequence. Waits for the device.
+std::vector<TokenScores> to_host(const Passage& passage, const TokenScoreTensors& scores);
+
+}  // namespace antisd

@@ -1,0 +1,210 @@
+#include "trainer/gradient_pass.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "core/check.h"
+
+namespace antisd {
+namespace {
+
+template <typename Values>
+bool are_finite(const Values& values) {
+  return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+}
+
+NotFiniteError not_finite_in(const std::string& what, const PassView& pass, std::size_t sequence) {
+  const auto of = [&](const std::vector<TokenScores>& scores) {
+    return sequence < scores.size() ? scores[sequence] : TokenScores();
+  };
+  return {what, pass.sequences[sequence].number, of(pass.student), of(pass.teacher)};
+}
+
+// Fails with the first sequence whose scores, losses or derivatives are not finite.
+void check_scores(const PassView& pass) {
+  for (std::size_t s = 0; s < pass.student.size(); ++s) {
+    const TokenScores& student = pass.student[s];
+    if (are_finite(student.logp) && are_finite(student.entropy)) continue;
+    throw not_finite_in("the model's log-probabilities are not finite", pass, s);
+  }
+}
+
+void check_derivative(const PassView& pass, const Derivative& derivative) {
+  std::size_t begin = 0;
+  for (std::size_t s = 0; s < pass.student.size(); ++s) {
+    const std::size_t count = pass.sequences[s].targets.size();
+    const auto own = [&](const std::vector<double>& values) {
+      return values.size() == 1 ? std::span(values) : std::span(values).subspan(begin, count);
+    };
+    const bool is_finite = (derivative.loss.empty() || are_finite(own(derivative.loss))) &&
+                           (derivative.by_logp.empty() || are_finite(own(derivative.by_logp)));
+    if (!is_finite) throw not_finite_in("the loss is not finite", pass, s);
+    begin += count;
+  }
+}
+
+at::Tensor scaled_gradient(const PassView& pass, const std::vector<double>& by_logp) {
+  const at::Tensor& logp = pass.scores.logp;
+  if (by_logp.size() == 1) return at::full_like(logp, by_logp.front() * pass.scale);
+  ANTISD_CHECK_EQ(std::ssize(by_logp), logp.numel());
+  at::Tensor gradient = at::empty(logp.sizes(), at::kFloat);
+  std::ranges::transform(by_logp, gradient.mutable_data_ptr<float>(),
+                         [&](double g) { return static_cast<float>(g * pass.scale); });
+  return gradient.to(logp.device());
+}
+
+void go_back(CausalLm& model, const PassView& pass, const Derivative& derivative) {
+  std::vector<at::Tensor> roots, gradients;
+  if (derivative.by_hidden.defined()) {
+    roots.push_back(pass.hidden);
+    gradients.push_back(derivative.by_hidden);
+  }
+  if (!derivative.by_logp.empty()) {
+    roots.push_back(pass.scores.logp);
+    gradients.push_back(scaled_gradient(pass, derivative.by_logp));
+  }
+  torch::autograd::backward(roots, gradients);
+  if (!derivative.by_head.defined()) return;
+  const at::NoGradGuard no_grad;
+  at::Tensor& head_gradient = at::Tensor(model.head().weight).mutable_grad();
+  const at::Tensor own = derivative.by_head.to(model.dtype());
+  if (head_gradient.defined()) {
+    head_gradient.add_(own);
+  } else {
+    head_gradient = own;
+  }
+}
+
+void look_as_teacher(const CausalLm& teacher, std::span<const TargetSequence> shown,
+                     const GradientPassOptions& options, PassView& pass) {
+  const at::NoGradGuard no_grad;
+  const Passage passage = lay_out(shown, teacher.device(), options.pack);
+  pass.teacher_hidden = hidden_before_targets(teacher, passage);
+  pass.teacher =
+      to_host(passage, score_targets(teacher, passage, pass.teacher_hidden, options.temperature));
+}
+
+// Hidden states and scores of the student. Returns how many rows went through the model.
+std::int64_t look_as_student(const CausalLm& model, const ObjectiveNeeds& needs,
+                             const GradientPassOptions& options, Pass kind, PassView& pass) {
+  const Passage passage = lay_out(pass.sequences, model.device(), options.pack);
+  pass.hidden = hidden_before_targets(model, passage, kind);
+  {
+    // Without a gradient by it only the record asks for it.
+    const at::AutoGradMode gradients(at::GradMode::is_enabled() && needs.gradient_by_logp);
+    pass.scores = score_targets(model, passage, pass.hidden, options.temperature);
+  }
+  if (needs.scores_on_host) pass.student = to_host(passage, pass.scores);
+  check_scores(pass);
+  return passage.batch.tokens();
+}
+
+bool has_finite_gradients(const CausalLm& model) {
+  for (const Parameter& parameter : model.parameters()) {
+    const at::Tensor& gradient = parameter.value.grad();
+    if (gradient.defined() && !gradient.isfinite().all().item<bool>()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+NotFiniteError::NotFiniteError(const std::string& what, std::size_t number, TokenScores student,
+                               TokenScores teacher)
+    : NotFinite(what, {.remedy = "the weights were not touched; lower optim.lr, compute in bf16 if "
+                                 "model.dtype is fp16, or look at what was written down"}),
+      number(number),
+      student(std::move(student)),
+      teacher(std::move(teacher)) {}
+
+std::vector<IndexRange> cut_sequences(std::span<const TargetSequence> sequences,
+                                      std::int64_t limit) {
+  std::vector<RunItem> items;
+  for (const TargetSequence& sequence : sequences)
+    items.push_back({std::ssize(sequence.ids), sequence.shared});
+  return cut_runs(items, {.most = limit});
+}
+
+std::int64_t count_targets(std::span<const TargetSequence> sequences) {
+  std::int64_t targets = 0;
+  for (const TargetSequence& sequence : sequences)
+    targets += std::ssize(sequence.targets);
+  return targets;
+}
+
+UpdateReport GradientPass::update(double lr, const PassBatch& batch, std::int64_t mean_tokens,
+                                  Objective& objective) {
+  add_gradients(batch, mean_tokens, objective);
+  UpdateReport report = optimizer_.step(lr, gradient_scale(model_.dtype(), mean_tokens));
+  if (!report.applied) find_culprit(batch, mean_tokens, objective, report.culprit);
+  return report;
+}
+
+void GradientPass::add_gradients(const PassBatch& batch, std::int64_t mean_tokens,
+                                 Objective& objective) {
+  const std::vector<IndexRange> runs = cut_sequences(batch.sequences, options_.micro_batch_tokens);
+  try {
+    for (const IndexRange& run : runs) {
+      pass(batch, run, mean_tokens, objective);
+      if (runs.size() > 1) optimizer_.take_gradients();
+      ++micro_batches_;
+    }
+  } catch (...) {
+    optimizer_.drop_gradients();
+    throw;
+  }
+}
+
+PassView GradientPass::pass(const PassBatch& batch, IndexRange run, std::int64_t mean_tokens,
+                            Objective& objective) {
+  const ObjectiveNeeds needs = objective.needs();
+  PassView view{.sequences = std::span(batch.sequences).subspan(run.begin, run.size()),
+                .mean_tokens = mean_tokens,
+                .scale = gradient_scale(model_.dtype(), mean_tokens)};
+  tokens_ += look_as_student(model_, needs, options_,
+                             training_pass(options_.gradient_checkpointing), view);
+  if (needs.teacher) {
+    ANTISD_CHECK(options_.teacher != nullptr && batch.shown.size() == batch.sequences.size());
+    look_as_teacher(*options_.teacher, std::span(batch.shown).subspan(run.begin, run.size()),
+                    options_, view);
+  }
+  const Derivative derivative = objective.differentiate(view);
+  check_derivative(view, derivative);
+  if (on_pass_) on_pass_(view);
+  go_back(model_, view, derivative);
+  return view;
+}
+
+// The failure's own path, slow and thorough: every sequence alone.
+void GradientPass::find_culprit(const PassBatch& batch, std::int64_t mean_tokens,
+                                Objective& objective, const std::string& parameter) {
+  const std::string what = fmt::format("the gradient of {} is not finite", parameter);
+  for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
+    const PassView alone = pass(batch, {s, s + 1}, mean_tokens, objective);
+    const bool is_finite = has_finite_gradients(model_);
+    optimizer_.drop_gradients();
+    if (!is_finite) throw not_finite_in(what, alone, 0);
+  }
+  throw NotFinite(
+      fmt::format("{}, though that of each {} alone is", what, options_.noun),
+      {.remedy = "the weights were not touched; lower optim.lr or loss.kl_coef, or compute in "
+                 "bf16 if model.dtype is fp16"});
+}
+
+void measure(const CausalLm& model, std::span<const TargetSequence> sequences,
+             const GradientPassOptions& options, std::int64_t mean_tokens, Objective& objective) {
+  ANTISD_CHECK(!objective.needs().teacher);
+  const at::NoGradGuard no_grad;
+  for (const IndexRange& run : cut_sequences(sequences, options.micro_batch_tokens)) {
+    PassView view{.sequences = sequences.subspan(run.begin, run.size()),
+                  .mean_tokens = mean_tokens};
+    look_as_student(model, objective.needs(), options, Pass::kInference, view);
+    objective.differentiate(view);
+  }
+}
+
+}  // namespace antisd

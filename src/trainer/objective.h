@@ -1,0 +1,62 @@
+// What is learnt from a pass over sequences: an objective says what it needs of the pass, and
+// answers with the derivative of its mean and with named sums for the record.
+//
+//   PolicyObjective objective(shaping, batch, off_policy);       // or SDPO, or supervised text
+//   gradients.update(lr, batch, mean_tokens, objective);         // trainer/gradient_pass.h
+//   objective.sums.mean("loss");
+//
+// A new token loss or aggregation is a class of this kind in a file of its own. Micro-batches,
+// loss scaling, the checks for NaN and the search for the sequence to blame are the pass's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "algo/named_sums.h"
+#include "inference/response_pass.h"
+
+namespace antisd {
+
+// What a pass has to provide, beside the hidden states.
+struct ObjectiveNeeds {
+  bool scores_on_host = true;    // PassView::student
+  bool gradient_by_logp = true;  // answers with Derivative::by_logp
+  bool teacher = false;          // PassView::teacher and teacher_hidden
+};
+
+// One micro-batch after its forward pass. Tensors have a row for each target, sequence by sequence.
+struct PassView {
+  std::span<const TargetSequence> sequences;
+  at::Tensor hidden;                 // [targets, width], where gradients are kept
+  TokenScoreTensors scores;          // of the targets
+  std::vector<TokenScores> student;  // the same on the host, by sequence
+  at::Tensor teacher_hidden;         // [targets, width], without gradients
+  std::vector<TokenScores> teacher;  // by sequence
+  std::int64_t mean_tokens = 1;      // that the mean is over, on all micro-batches and processes
+  double scale = 1;                  // of the tensors below: see gradient_scale() of optim/adamw.h
+};
+
+// Of the mean over `mean_tokens`. What an objective leaves empty or undefined is nothing.
+struct Derivative {
+  std::vector<double> loss;  // of each target, before the mean; empty: not known on the host
+  std::vector<double>
+      by_logp;           // by each target's log-probability, not scaled; one: the same for all
+  at::Tensor by_hidden;  // [targets, width], scaled
+  at::Tensor by_head;    // [rows of the head, width], fp32, scaled
+};
+
+class Objective {
+ public:
+  virtual ~Objective() = default;
+  virtual ObjectiveNeeds needs() const = 0;
+  virtual Derivative differentiate(const PassView& pass) = 0;
+  // After the last pass: what is still on the device goes into the sums.
+  virtual void finish() {}
+
+  NamedSums sums;  // over all passes
+};
+
+}  // namespace antisd

@@ -1,0 +1,27 @@
+// GRPO's family as an objective: the clipped loss of A - lambda phi(u) and its relatives, by each
+// token's log-probability. algo/shaping.h has the formulas; this hands them s and passes their
+// derivative on.
+#pragma once
+
+#include "algo/shaping.h"
+#include "trainer/objective.h"
+
+namespace antisd {
+
+class PolicyObjective : public Objective {
+ public:
+  // Borrows both; writes Response::token_advantage as the first pass over each response saw it.
+  // `off_policy`: the ratio is that to Response::before; else it is 1.
+  PolicyObjective(const Shaping& shaping, ResponseBatch& batch, bool off_policy)
+      : shaping_(shaping), batch_(batch), off_policy_(off_policy) {}
+
+  ObjectiveNeeds needs() const override { return {}; }
+  Derivative differentiate(const PassView& pass) override;
+
+ private:
+  const Shaping& shaping_;
+  ResponseBatch& batch_;
+  bool off_policy_;
+};
+
+}  // namespace antisd
