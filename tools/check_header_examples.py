@@ -10,8 +10,7 @@ build/compile_commands.json. Errors name the header and its line.
 
 What an example does not declare itself is declared here: NAMES gives the parameters of its function,
 CALLS are functions of the reader's own that take and return anything. "{ ... }" stands for an empty
-body, ") ..." for an empty statement, ", ...}" for further elements. NOT_CODE lists what is no C++ and SKETCHES
-what cannot compile, with the reasons.
+body, ") ..." for an empty statement, ", ...}" for further elements. NOT_CODE lists what is no C++, and why.
 """
 import json
 import pathlib
@@ -30,8 +29,8 @@ CALLS = ("backward bytes_of copy done gather launch log print request_of run sav
 # What the examples of many headers name, with the header that declares its type.
 COMMON = {
     False: ["config/run_config.h const RunConfig& config", "algo/method.h const Method& method",
-            "algo/gate.h EntropyGate& gate", "algo/rollouts.h const RolloutBatch& batch",
-            "algo/prompts.h const PromptBatch& prompts", "run/metrics/console.h Console& console",
+            "algo/gate.h EntropyGate& gate", "algo/response.h ResponseBatch& batch",
+            "data/prompts.h const PromptBatch& prompts", "run/metrics/console.h Console& console",
             "run/metrics/metric_set.h MetricSet& metrics", "text/tokenizer/tokenizer.h const Tokenizer& tokenizer",
             "context/prompt_renderer.h const PromptRenderer& renderer"],
     True: ["model/causal_lm.h CausalLm& model", "optim/adamw.h AdamW& optimizer",
@@ -42,8 +41,10 @@ COMMON = {
 NAMES = {
     "algo/gate.h": "std::vector<float> values",
     "algo/gate_signal.h": "std::vector<TokenScores> teacher, std::vector<TokenScores> student",
-    "algo/shaping.h": "std::vector<float> values, std::vector<TokenScores> teacher, Moments warmup_u, "
-                      "std::size_t r, std::vector<float> s, std::int64_t mean_tokens",
+    "algo/named_sums.h": "double t, double s",
+    "algo/response.h": "std::size_t p, std::size_t i",
+    "algo/shaping.h": "std::vector<float> values, Moments warmup_u, std::size_t r, std::vector<float> s, "
+                      "std::int64_t mean_tokens",
     "cli/finite_number.h": "CLI::App& app, double& temperature",
     "cli/microscope.h": "ModelOptions model_options, std::optional<std::int64_t> samples, "
                         "std::vector<LookRequest> rows, Microscope::OnBad on_bad, Analysis& analysis",
@@ -60,17 +61,20 @@ NAMES = {
     "data/documents.h": "DocumentText text, std::function<void(const std::string&)> report",
     "data/overlap.h": "std::vector<std::string> benchmark_texts, std::vector<std::string> training_texts",
     "data/prompt_stream.h": "PromptSet& prompts, Json checkpoint",
+    "dist/communicator.h": "double local_tokens, std::vector<double> own_entropies",
+    "eval/evaluator.h": "std::vector<TokenId> stop_ids",
     "eval/results/bench_rows.h": "std::filesystem::path folder, Json settings, "
                                  "std::vector<SampleRow> samples_of_problem_7",
     "eval/results/interval.h": "std::vector<ProblemCount> after, std::vector<ProblemCount> before",
     "eval/results/summary.h": "Json settings, std::vector<SampleRow> rows, std::filesystem::path folder",
-    "eval/evaluator.h": "std::vector<TokenId> stop_ids",
-    "eval/grading_queue.h": "std::unique_ptr<Grader> grader, int workers, BenchRows& file, "
-                            "Problem problem, std::vector<SampleRow> rows",
     "inference/decoder.h": "Decoder& decoder, std::int32_t token, std::int32_t position, "
                            "std::vector<std::int32_t> pages, RandomPlace place",
     "inference/finite_scores.h": "std::vector<ScoreRequest> requests, std::vector<std::string> names",
+    "inference/response_pass.h": "std::vector<TokenId> prompt_ids, std::vector<TokenId> response_ids",
+    "inference/rollout_engine.h": "std::vector<TokenId> prompt_ids, TokenId eos",
     "inference/scheduler.h": "PageLedger& pages, SchedulerLimits limits, std::vector<GroupShape> groups, bool stopped",
+    "inference/scorer.h": "std::vector<TokenId> prompt_ids, std::vector<TokenId> response_ids",
+    "inference/token_runs.h": "std::vector<RunItem> items",
     "io/atomic_file.h": "std::string header, std::span<const std::byte> bytes",
     "io/checksum.h": "std::string header, std::span<const std::byte> bytes, Json record",
     "io/http/event_loop.h": "int socket, bool done",
@@ -79,10 +83,12 @@ NAMES = {
     "io/regular_file.h": "std::filesystem::path model",
     "io/safetensors_writer.h": "std::vector<TensorSpec> specs",
     "model/architecture.h": "ModelShape shape, ResidualStream& stream, LayerWeights weights, LayerInputs inputs",
+    "model/causal_lm.h": "std::vector<std::vector<std::int32_t>> sequences, at::Tensor targets, double temperature",
     "model/config_fields.h": "Json config, ModelShape shape",
     "model/linear.h": "LayerWeights w, at::Tensor x, ResidualStream& stream, at::Tensor mixed",
     "model/parameter_spec.h": "ModelShape shape, std::int64_t elements",
     "model/parameter_store.h": "ModelShape shape",
+    "model/residual_stream.h": "ResidualStream& x, LayerWeights w, double eps, LayerInputs in",
     "ops/paged_attention.h": "at::Tensor q, at::Tensor k, at::Tensor v, at::Tensor slots, PagedKv kv, "
                              "PageTable table, std::int64_t window, double scale",
     "ops/panels.h": "Panels x, float* norm, double eps, float* weight, float* bias, std::int64_t out",
@@ -93,9 +99,11 @@ NAMES = {
     "ops/tensor_errors.h": "int status, std::function<int()> command",
     "ops/tile_product.h": "std::int64_t rows, std::int64_t keys, std::int64_t dim, float* q, "
                           "std::int64_t q_stride, float* k_transposed, float* scores",
+    "optim/adamw.h": "std::unique_ptr<Communicator> processes, std::vector<at::Tensor> losses, Schedule schedule, "
+                     "std::int64_t step",
     "report/inspect/analysis.h": "std::vector<Inspection> inspections",
     "report/inspect/clustered_means.h": "std::int64_t id, std::int64_t cluster, double u",
-    "report/inspect/inspection.h": "std::vector<TokenId> ids, TokenScores s, TokenScores t",
+    "report/inspect/inspection.h": "Response response",
     "report/inspect/token_text.h": "std::vector<TokenId> ids",
     "report/line_tail.h": "Folder run, std::vector<std::string> rows",
     "report/metric_table.h": "std::int64_t width",
@@ -107,50 +115,45 @@ NAMES = {
     "report/sweep/sweep.h": "SweepSettings settings, LiveTable& table",
     "reward/code/interpreter_pool.h": "CodeGraderOptions options, std::string source, std::string input",
     "reward/code/sandbox.h": "std::string script",
+    "reward/grading_stage.h": "std::unique_ptr<Grader> grader, std::size_t p, Problem problem, ResponseGroup group",
+    "run/checkpoint/checkpoint.h": "std::filesystem::path run, std::filesystem::path origin, Json saved_state, "
+                                   "std::int64_t best_step",
     "run/metrics/console.h": "ConsoleOptions options",
     "run/metrics/metric_set.h": "std::vector<double> rewards",
     "run/metrics/metrics_file.h": "std::filesystem::path run, std::int64_t last_step",
     "run/metrics/statistics.h": "std::vector<double> rewards",
     "run/metrics/tensorboard_file.h": "std::filesystem::path run",
-    "trainer/batch_grader.h": "BatchGrader& grader, std::size_t p, RolloutGroup group, RolloutBatch batch",
-    "trainer/disk_plan.h": "ModelShape shape, at::ScalarType dtype",
-    "trainer/distillation.h": "at::Tensor student_hidden, at::Tensor teacher_hidden, CausalLm& teacher, "
-                              "DistillationOptions options",
-    "trainer/memory_plan.h": "ModelShape shape, at::Device device, at::ScalarType dtype",
-    "trainer/pretrain/document_loss.h": "std::vector<TrainingDocument> documents, LossOptions options, double lr",
-    "trainer/recorder.h": "RunInfo info",
-    "trainer/updater.h": "Updater& updater, double lr, Shaping shaping",
     "text/chat_template.h": "Json messages",
     "text/tokenizer/json_fields.h": "SortedJson value",
     "text/tokenizer/pre_tokenizer.h": "SortedJson file, std::string text",
     "text/tokenizer/regex.h": "std::string text",
     "text/tokenizer/scanner.h": "std::string pattern, std::string text",
-}
-
-# Examples that show a shape and leave more out than the rules above allow.
-SKETCHES = {
-    "algo/rollouts.h": "its second line is an equation",
-    "dist/communicator.h": "its last line is a comment that was wrapped",
-    "inference/rollout_engine.h": "its requests are written as a list, which no span takes",
-    "inference/scorer.h": "its requests are written as a list, which no span takes",
-    "model/causal_lm.h": "the arguments of token_scores are left out",
-    "model/packed_batch.h": "its last line is a comment that was wrapped",
-    "model/residual_stream.h": "the arguments of self_attention are left out",
-    "optim/adamw.h": "what computes a loss is left to the reader",
-    "reward/grading_stage.h": "a wrapped comment has swallowed its third line",
-    "run/checkpoint/checkpoint.h": "wrapped lines have run together",
-    "trainer/checkpoint_keeper.h": "the step between two calls is left out",
-    "trainer/pretrain/document_trainer.h": "parts of the trainer are left out",
-    "trainer/sampler.h": "it shows an older form of the call",
-    "trainer/slow_teacher.h": "the arguments of score are left out",
-    "trainer/train_state.h": "where checkpoints come from is left out",
-    "trainer/trainer.h": "parts of the trainer are left out",
+    "trainer/checkpoint_keeper.h": "CheckpointKeeper::Write write",
+    "trainer/disk_plan.h": "ModelShape shape, at::ScalarType dtype",
+    "trainer/gradient_pass.h": "std::vector<TargetSequence> sequences, double lr, std::int64_t mean_tokens, "
+                               "Objective& objective",
+    "trainer/memory_plan.h": "ModelShape shape, at::Device device, at::ScalarType dtype",
+    "trainer/objective.h": "Shaping shaping, bool off_policy, GradientPass& gradients, double lr, "
+                           "PassBatch mini_batch, std::int64_t mean_tokens",
+    "trainer/pretrain/document_objective.h": "GradientPass& gradients, double lr, "
+                                             "std::vector<TrainingDocument> documents, std::int64_t counted",
+    "trainer/pretrain/document_trainer.h": "std::unique_ptr<Documents> documents, DocumentState& state",
+    "trainer/recorder.h": "RunInfo info",
+    "trainer/sampler.h": "GroupSampler& sampler",
+    "trainer/slow_teacher.h": "std::vector<ScoreRequest> requests",
+    "trainer/train_state.h": "PromptStream stream, Communicator& processes, std::filesystem::path folder, "
+                             "std::filesystem::path origin, std::filesystem::path checkpoint, "
+                             "std::filesystem::path other_runs_checkpoint",
+    "trainer/trainer.h": "PromptSet& problems, std::unique_ptr<Grader> grader, Communicator& processes",
+    "trainer/updater.h": "Updater& updater, double lr, Shaping shaping",
 }
 
 # Headers that declare what an example names beside its own header.
 INCLUDES = ["data/prompt_stream.h", "reward/code/run.h", "reward/pipes.h", "report/sweep/arms.h",
             "run/metrics/statistics.h"]
-INCLUDES_ABOVE = ["ops/uniform_noise.h", "report/inspect/analysis.h", "ops/device.h", "eval/results/bench_rows.h",
+INCLUDES_ABOVE = ["model/layer.h", "model/weights.h", "ops/token_scores.h", "optim/schedule.h", "inference/scorer.h",
+                  "ops/uniform_noise.h", "report/inspect/analysis.h", "ops/device.h", "eval/results/bench_rows.h",
+                  "run/stop_signals.h", "trainer/policy_objective.h", "trainer/gradient_pass.h",
                   "trainer/trainer.h"]
 
 FILE_SCOPE = {"cli/command_testing.h", "model/layer_parameters.h", "ops/simd.h"}  # definitions, which cannot stand in a function
@@ -242,7 +245,7 @@ def main():
     below, above = [], []
     for path in sorted(SOURCE.rglob("*.h")):
         name = path.relative_to(SOURCE).as_posix()
-        if name in NOT_CODE or name in SKETCHES or not examples_of(path.read_text()):
+        if name in NOT_CODE or not examples_of(path.read_text()):
             continue
         if only and f"src/{name}" not in only:
             continue
@@ -255,7 +258,7 @@ def main():
         told = list(pool.map(lambda group: compile_examples(build, *group) if group[1] else "", groups))
     print("".join(told), end="")
     print(f"examples: {len(below)} headers below the tensor line, {len(above)} above; "
-          f"{len(SKETCHES)} sketches and {len(NOT_CODE)} that are no C++ left out")
+          f"{len(NOT_CODE)} that are no C++ left out")
     return 1 if any(told) else 0
 
 

@@ -1,7 +1,7 @@
 // One response from the sampler to the dump: y, and everything that is known of it.
 //
-//   for (std::size_t r = 0; r < batch.size(); ++r) use(batch[r]);   // prompt by prompt
-//   batch.groups[p].responses[i] is batch[p * G + i]
+//   for (std::size_t r = 0; r < batch.size(); ++r) use(batch[r]);  // prompt by prompt
+//   use(batch.groups[p].responses[i]);                             // batch[p * G + i]
 //
 // Who fills what, in the order of a step:
 //   ids, sampling_logp, raw_logp, finish   the sampler (inference/rollout_engine.h)

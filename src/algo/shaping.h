@@ -1,11 +1,11 @@
 // From a step's rewards and teacher scores to each token's loss: lines 1 to 10 of Algorithm 1.
 //
-// Once a step, before the update:
-//   const GateReading gate = state.gate.observe(gate_statistic(method.gate, values));   // g
-//   set_advantages(batch);                                                              // A
-//   const Shaping shaping = shape(method, gate, state.warmup_u, batch);                 // lambda
-// For each response of a micro-batch, when its forward pass has given s:
-//   const TokenLosses losses = token_losses(shaping, batch[r], {.logp = s}, tokens_of_the_mean);
+//   // Once per step, before the update:
+//   const GateReading reading = gate.observe(gate_statistic(method.gate, values));  // g
+//   set_advantages(batch);                                                          // A
+//   const Shaping shaping = shape(method, reading, warmup_u, batch);                // lambda
+//   // For each response of a micro-batch, after its forward pass has computed s:
+//   const TokenLosses losses = token_losses(shaping, batch[r], {.logp = s}, mean_tokens);
 //   backward(losses.gradient);
 //
 // The advantage is a constant weight: nothing here differentiates through u.

@@ -4,9 +4,8 @@
 // returns at once.
 //
 //   std::unique_ptr<Communicator> processes = alone();
-//   const double tokens = sum(*processes, local_tokens);            // of the global batch
-//   const double median = median(processes->gather(entropies));  // of all values, not of
-//   medians
+//   const double tokens = sum(*processes, local_tokens);                // of the global batch
+//   const std::vector<double> all = processes->gather(own_entropies);  // of all processes
 //
 // Every process makes the same calls in the same order. Sums run in the order of the ranks, so that
 // all processes get the same bits, run after run.

@@ -2,7 +2,8 @@
 // log-probability and entropy of each target. Scoring, the update and training on documents all go
 // through it.
 //
-//   const Passage passage = lay_out({{continuation(prompt_ids, response_ids)}}, model.device());
+//   const std::vector<TargetSequence> sequences = {continuation(prompt_ids, response_ids)};
+//   const Passage passage = lay_out(sequences, model.device());
 //   const at::Tensor hidden = hidden_before_targets(model, passage);           // [targets, width]
 //   const TokenScoreTensors scores = score_targets(model, passage, hidden, /*temperature=*/1);
 //   const std::vector<TokenScores> by_sequence = to_host(passage, scores);

@@ -1,10 +1,11 @@
 // Group sampling with the trainer's own weights: no copy, no second implementation of the model.
 //
 //   RolloutEngine engine;
-//   const SampleBatch batch = engine.generate(model, {{prompt_ids, /*samples=*/8}, ...},
-//       {.max_new_tokens = 512, .stop_ids = {eos}, .seed = 7, .step = 3},
-//       [&](SampleGroup& group) { grader.start(group); });      // as each group ends
-//   engine.release();                                            // memory for the update
+//   const std::vector<RolloutRequest> requests = {{prompt_ids, /*samples=*/8}};
+//   const SampleBatch batch =
+//       engine.generate(model, requests, {.max_new_tokens = 512, .stop_ids = {eos}, .seed = 7},
+//                       [&](SampleGroup& group) { use(group); });  // as each group ends
+//   engine.release();                                              // memory for the update
 //
 // A sample depends on its prompt, the settings and (seed, step, prompt, sample) alone, up to the
 // rounding of float sums: not on what else is in the batch, the order, the size of the cache or how

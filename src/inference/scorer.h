@@ -1,7 +1,8 @@
 // Log-probability and entropy of every token of given responses after given prompts.
 //
-//   const std::vector<TokenScores> scores = score(model, {{prompt_ids, response_ids}, ...});
-//   scores[0].logp[3]      // log p(4th response token | prompt, first three)
+//   const std::vector<ScoreRequest> requests = {{prompt_ids, response_ids}};
+//   const std::vector<TokenScores> scores = score(model, requests);
+//   scores[0].logp[3];  // log p(4th response token | prompt, first three)
 //
 // Scores are indexed by response position alone. Sequences that begin with the same tokens (a
 // group's prompt, equal teacher contexts) compute that prefix once.

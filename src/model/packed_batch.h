@@ -2,10 +2,10 @@
 // that begin with the same tokens share those rows: a prefix is computed once, and attention reads
 // its keys and values again for each sequence that goes on from it.
 //
-//   const PackedBatch batch = pack({{1, 2, 3, 4}, {1, 2, 9}}, at::kCPU);   // 5 rows: 1 2, 3 4, 9
+//   const std::vector<std::vector<std::int32_t>> sequences = {{1, 2, 3, 4}, {1, 2, 9}};
+//   const PackedBatch batch = pack(sequences, at::kCPU);  // 5 rows: 1 2, 3 4, 9
 //   const at::Tensor hidden = model.hidden_states(batch);
-//   hidden[batch.rows[1][2]]                                               // after token 9 of the
-//   second sequence
+//   hidden[batch.rows[1][2]];  // after token 9 of the second sequence
 #pragma once
 
 #include <cstdint>

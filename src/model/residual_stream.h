@@ -3,7 +3,7 @@
 // the stream is read again; then its last product adds straight into the stream, and a product
 // which nobody reads is never computed.
 //
-//   x.add(self_attention(x.normed(w.first_norm, eps), w, ...));
+//   x.add(self_attention(x.normed(w.first_norm, eps), w, QkNorm::kHead, in));
 //   x.add(gated_unit(x.normed(w.second_norm, eps), w));
 #pragma once
 

@@ -2,8 +2,8 @@
 // Weight decay takes every parameter, as torch.optim.AdamW does unless told otherwise.
 //
 //   AdamW optimizer(model, adamw_options(config.optim), *processes);
-//   for (const MicroBatch& batch : batches) {
-//     loss(batch).backward();
+//   for (const at::Tensor& loss : losses) {  // of each micro-batch
+//     loss.backward();
 //     optimizer.take_gradients();
 //   }
 //   const UpdateReport report = optimizer.step(schedule.at(step));

@@ -3,7 +3,7 @@
 //
 //   const CountdownProblem problem = parse_countdown_problem("Numbers 4 11 3 6 target 29");
 //   grade_countdown(problem, "Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds So boxed 29")
-//       .correct()
+//       .correct();
 //
 // The box may hold an expression over the numbers instead: "boxed ( 6 - 3 ) * 11 - 4" or
 // "\boxed{(6-3)*11-4}"; then the expression alone counts.

@@ -1,9 +1,9 @@
 // When a run is saved and which of its checkpoints stay.
 //
 //   CheckpointKeeper keeper(config.checkpoint, recorder, state.step);
-//   if (keeper.due(state.step)) keeper.save(state.step, metrics, state.best, [&] { ... });
-//   ... a step ...
-//   keeper.proved();
+//   if (keeper.due(state.step)) keeper.save(state.step, metrics, state.best, write);
+//   step();
+//   keeper.proved(state.best);
 //
 // Weights may be finite and useless: a step of a far too large learning rate shows only when the
 // next one computes with them. So a checkpoint counts as good once a whole step was computed from

@@ -151,7 +151,6 @@ void GradientPass::add_gradients(const PassBatch& batch, std::int64_t mean_token
     for (const IndexRange& run : runs) {
       pass(batch, run, mean_tokens, objective);
       if (runs.size() > 1) optimizer_.take_gradients();
-      ++micro_batches_;
     }
   } catch (...) {
     optimizer_.drop_gradients();

@@ -2,7 +2,7 @@
 // responses and for documents.
 //
 //   GradientPass gradients(model, optimizer, {.micro_batch_tokens = 32'768});
-//   const UpdateReport report = gradients.update(lr, {.sequences = ...}, mean_tokens, objective);
+//   const UpdateReport report = gradients.update(lr, {sequences}, mean_tokens, objective);
 //
 // Micro-batches change the update by rounding alone: the mean is over the targets of the whole
 // mini-batch, on all processes.
@@ -66,7 +66,6 @@ class GradientPass {
   // Leaves the gradients, times gradient_scale(), with the optimizer.
   void add_gradients(const PassBatch& batch, std::int64_t mean_tokens, Objective& objective);
 
-  std::int64_t micro_batches() const { return micro_batches_; }
   // Through the model with gradients; a shared prompt counts once.
   std::int64_t tokens() const { return tokens_; }
 
@@ -80,7 +79,7 @@ class GradientPass {
   AdamW& optimizer_;
   GradientPassOptions options_;
   OnPass on_pass_;
-  std::int64_t micro_batches_ = 0, tokens_ = 0;
+  std::int64_t tokens_ = 0;
 };
 
 // Runs of at most `limit` tokens, what neighbours share counted once.

@@ -2,7 +2,7 @@
 // answers with the derivative of its mean and with named sums for the record.
 //
 //   PolicyObjective objective(shaping, batch, off_policy);       // or SDPO, or supervised text
-//   gradients.update(lr, batch, mean_tokens, objective);         // trainer/gradient_pass.h
+//   gradients.update(lr, mini_batch, mean_tokens, objective);    // trainer/gradient_pass.h
 //   objective.sums.mean("loss");
 //
 // A new token loss or aggregation is a class of this kind in a file of its own. Micro-batches,

@@ -1,7 +1,7 @@
 // Sampling of a step's groups: prompts in, the records of the step out.
 //
-//   ResponseBatch batch = sampler.generate(state.model, prompts, /*step=*/k,
-//       [&](std::size_t p, const ResponseGroup& group) { stage.submit(p, ...); });
+//   ResponseBatch batch = sampler.generate(
+//       state.model, prompts, [&](std::size_t p, const ResponseGroup& group) { use(p, group); });
 #pragma once
 
 #include <cstdint>

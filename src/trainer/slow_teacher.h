@@ -2,7 +2,7 @@
 //
 //   SlowTeacher teacher(state.model);               // as the student is now
 //   teacher.follow(state.model, /*rate=*/0.05);     // after each step
-//   score(teacher.model(), ...);
+//   score(teacher.model(), requests);
 #pragma once
 
 #include <optional>

@@ -1,10 +1,11 @@
 // Everything that a run goes on from: exactly what a checkpoint holds, so that resuming has one
 // definition.
 //
-//   TrainState state(std::move(model), {problems, config, method, *processes});
+//   TrainState state(std::move(model), stream, method.gate, adamw_options(config.optim),
+//                    processes);
 //   save_checkpoint(folder, state.step, parts_of(state, origin), to_json(state));
-//   resume(state, checkpoint);             // the same run, bit for bit
-//   start_from(state, other_runs_checkpoint);   // another run's weights, optimizer and cursor
+//   resume(state, checkpoint);                 // the same run, bit for bit
+//   start_from(state, other_runs_checkpoint);  // another run's weights, optimizer and cursor
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The training loop: Algorithm 1 of the paper, one method or another.
 //
-//   Trainer trainer({config, state, problems, renderer, *grader, *processes, recorder}, {...});
+//   Trainer trainer({config, state, problems, renderer, *grader, processes, recorder, console});
 //   const bool whole = trainer.run([] { return StopSignals::received(); });
 #pragma once
 

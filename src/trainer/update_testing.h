@@ -69,9 +69,9 @@ class UpdateTest : public ::testing::Test {
   at::Tensor gradients(Objective& objective, const GradientPassOptions& options = {},
                        const PassBatch* batch = nullptr) {
     const PassBatch plain{.sequences = graded_sequences()};
-    GradientPass pass(model_, optimizer_, options);
+    micro_batches_ = 0;
+    GradientPass pass(model_, optimizer_, options, [&](const PassView&) { ++micro_batches_; });
     pass.add_gradients(batch != nullptr ? *batch : plain, loss_tokens(), objective);
-    micro_batches_ = pass.micro_batches();
     tokens_ = pass.tokens();
     const at::Tensor all = current_gradients();
     optimizer_.drop_gradients();

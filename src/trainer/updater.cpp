@@ -101,7 +101,6 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
     }
   }
   if (result.updates > 0) result.grad_norm /= static_cast<double>(result.updates);
-  result.micro_batches = gradients.micro_batches();
   result.tokens = sum(processes_, static_cast<double>(gradients.tokens()));
   objective->finish();
   result.sums.add(objective->sums);

@@ -30,8 +30,7 @@ struct UpdateInput {
 struct UpdateResult {
   NamedSums sums;        // over all mini-batches, epochs and processes
   double grad_norm = 0;  // mean over the mini-batches, before clipping
-  std::int64_t micro_batches = 0;
-  double tokens = 0;  // through the model with gradients; a shared prompt counts once
+  double tokens = 0;     // through the model with gradients; a shared prompt counts once
   std::int64_t updates = 0;
 };
 

@@ -1,7 +1,7 @@
 // One response under the microscope: what student and teacher say of each of its tokens, and what
 // that does to the token's advantage.
 //
-//   Inspection inspection{.id = "aime24-1", .ids = ids, .student = s, .teacher = t};
+//   Inspection inspection{.id = "aime24-1", .response = response};
 //   describe(inspection, tokenizer);  // texts
 //   weigh(inspection, method);        // u, phi, term, advantage
 #pragma once

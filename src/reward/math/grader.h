@@ -1,8 +1,8 @@
 // Is the answer in a response equal to the known answer? Three-valued, exact where it can be, and
 // bounded in time whatever the text.
 //
-//   grade_math("\\frac{1}{2}", "... so the result is \\boxed{0.5}.").correct()
-//   grade_math("1/3", "\\boxed{.3333}").reward == 0.0
+//   grade_math("\\frac{1}{2}", "... so the result is \\boxed{0.5}.").correct();
+//   grade_math("1/3", "\\boxed{.3333}").reward;  // 0
 //
 // A response without an answer is wrong. What cannot be decided (too large, too deep, out of time)
 // has no reward but a reason, and is never wrong. answer_compare.h lists the conventions of

@@ -3,12 +3,13 @@
 // own. A folder of that name is whole or absent: it is filled under another name, synced, and
 // renamed.
 //
-//   const fs::path saved = save_checkpoint(run / "checkpoints", 10, {model, optimizer, origin},
-//   state); prune_checkpoints(run / "checkpoints", {.keep = 2, .best_step = state.best.step});
+//   save_checkpoint(run / "checkpoints", 10, {model, optimizer, origin}, saved_state);
+//   prune_checkpoints(run / "checkpoints", {.keep = 2, .best_step = best_step});
 //
 //   const NewestCheckpoint newest = find_newest_whole(run / "checkpoints");
-//   for (const SkippedCheckpoint& s : newest.skipped) console.warn(s.path.string() + ": " +
-//   s.reason); if (newest.found) state = load_checkpoint(newest.found->path, model, optimizer);
+//   for (const SkippedCheckpoint& skipped : newest.skipped)
+//     console.warn(skipped.path.string() + ": " + skipped.reason);
+//   if (newest.found) saved_state = load_checkpoint(newest.found->path, model, optimizer);
 //
 // One process at a time writes below a folder of checkpoints (the run's lock sees to that).
 #pragma once

@@ -3,8 +3,7 @@
 //   DocumentObjective objective(model.device());
 //   gradients.update(lr, {document_sequences(documents)}, counted, objective);
 //   objective.finish();
-//   objective.sums.mean("loss");                                  // nats, over the tokens that
-//   count
+//   objective.sums.mean("loss");  // nats, over the tokens that count
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // The training loop for documents.
 //
-//   DocumentTrainer trainer({config, state, *documents, ...});
+//   DocumentTrainer trainer({config, state, *documents, tokenizer, recorder, console});
 //   const bool whole = trainer.run([] { return StopSignals::received(); });
 #pragma once
 
