@@ -46,9 +46,9 @@ NAMES = {
     "algo/shaping.h": "std::vector<float> values, Moments warmup_u, std::size_t r, std::vector<float> s, "
                       "std::int64_t mean_tokens",
     "cli/finite_number.h": "CLI::App& app, double& temperature",
-    "cli/microscope.h": "ModelOptions model_options, std::optional<std::int64_t> samples, "
+    "cli/weights/microscope.h": "ModelOptions model_options, std::optional<std::int64_t> samples, "
                         "std::vector<LookRequest> rows, Microscope::OnBad on_bad, Analysis& analysis",
-    "cli/step_threads.h": "ModelOptions options, Trainer& trainer",
+    "cli/weights/step_threads.h": "ModelOptions options, Trainer& trainer",
     "config/config_changes.h": "RunConfig& before, RunConfig& now, std::filesystem::path run",
     "context/context_builder.h": "Json metrics",
     "context/prompt_renderer.h": "std::filesystem::path path, std::uint32_t step, std::vector<Problem> problems, "

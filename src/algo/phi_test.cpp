@@ -60,7 +60,8 @@ Distribution gradient_in_logits(const Divergence& divergence) {
     Distribution up = logits, down = logits;
     up[v] += 1e-5;
     down[v] -= 1e-5;
-    gradient[v] = (divergence(softmax(up), kTeacherP) - divergence(softmax(down), kTeacherP)) / 2e-5;
+    gradient[v] =
+        (divergence(softmax(up), kTeacherP) - divergence(softmax(down), kTeacherP)) / 2e-5;
   }
   return gradient;
 }

@@ -32,7 +32,8 @@ SdpoLoss loss_of(const Values& student_logits, double alpha) {
 }
 
 double defined_loss(double alpha) {
-  const Values student = log_probabilities(kStudentLogits), teacher = log_probabilities(kTeacherLogits);
+  const Values student = log_probabilities(kStudentLogits),
+               teacher = log_probabilities(kTeacherLogits);
   Values p(kTop + 1, 0), q(kTop + 1, 0);
   for (std::size_t v = 0; v < student.size(); ++v) {
     p[std::min(v, kTop)] += std::exp(student[v]);

@@ -91,7 +91,8 @@ SupervisedCommand::~SupervisedCommand() {
   shutdown(link_.get(), SHUT_WR);  // the keeper sees the end, kills and ends itself
   char ignored[kMaxKeeperMessage];
   pollfd one = {link_.get(), POLLIN, 0};
-  while (poll(&one, 1, kKeeperEndMilliseconds) > 0 && recv(link_.get(), ignored, sizeof ignored, 0) > 0) {
+  while (poll(&one, 1, kKeeperEndMilliseconds) > 0 &&
+         recv(link_.get(), ignored, sizeof ignored, 0) > 0) {
   }
 }
 

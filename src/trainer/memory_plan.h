@@ -5,8 +5,8 @@
 //   if (plan.needed() > available_memory(device)) ...
 //
 // What tensors hold for good is counted to the byte, without the gaps between parameters
-// (kPieceElements). What a pass keeps is an estimate: allocators round and libraries have work space
-// of their own.
+// (kPieceElements). What a pass keeps is an estimate: allocators round and libraries have work
+// space of their own.
 #pragma once
 
 #include <cstdint>

@@ -149,7 +149,8 @@ std::string summary_text(const Json& summary) {
     out += fmt::format("{} {:>9} {:>9}  {}\n", mean_columns(row), percent_text(row["share"]),
                        percent_text(row["negative"]), row["kind"].get<std::string>());
   out += top_table_text(summary["highest"], "highest mean u: the solution makes them likelier");
-  out += top_table_text(summary["lowest"], "lowest mean u: the teacher would not have written them");
+  out +=
+      top_table_text(summary["lowest"], "lowest mean u: the teacher would not have written them");
   out += position_table(summary["position"], "by position");
   out += position_table(summary["relative_position"], "by share of the response");
   return out;

@@ -76,11 +76,12 @@ TEST(CodeBoundary, LoopsOfTheTestsAreTheTests) {
   const char* solution = "def f(x): return [2.0 * x]";
   expect_only(solution, cheats, assert_tests(kAssertion + loop + "assertion(f(*inp), exp, 0)\n"));
   Json check = functional_tests(std::string(kAssertion) +
-                          "def check(candidate):\n"
-                          "    for i, (inp, exp) in enumerate(zip(inputs, results)):\n"
-                          "        assertion(candidate(*inp), exp, 0)\n");
+                                "def check(candidate):\n"
+                                "    for i, (inp, exp) in enumerate(zip(inputs, results)):\n"
+                                "        assertion(candidate(*inp), exp, 0)\n");
   expect_only(solution, cheats, check);
-  EXPECT_EQ(boundary_grader().grade_program(solution, check).total, 3) << "a helper's asserts are one check";
+  EXPECT_EQ(boundary_grader().grade_program(solution, check).total, 3)
+      << "a helper's asserts are one check";
 }
 
 TEST(CodeBoundary, TheRowSaysWhichNamesAreTheProgram) {
@@ -92,7 +93,8 @@ TEST(CodeBoundary, TheRowSaysWhichNamesAreTheProgram) {
   // Helpers of the tests that look like the task: the row has to say which one is asked for.
   const std::string code = "for x, y in zip([1, 2], [2, 4]):\n    assert abs(sum(x, x) - y) < 1";
   Json tests = assert_tests(code);
-  EXPECT_EQ(boundary_grader().grade_program("def sum(a, b): return a + b", tests).correct, std::nullopt);
+  EXPECT_EQ(boundary_grader().grade_program("def sum(a, b): return a + b", tests).correct,
+            std::nullopt);
   tests["names"] = {{"sum", "function"}};
   expect_only("def sum(a, b): return a + b",
               {"def zip(*x): return ()", "def abs(x): return 0", "def sum(a, b): return 9"}, tests);
@@ -107,8 +109,8 @@ set = sorted = abs = round = isclose = lambda *a, **k: True
 )";
   expect_only("def f(x): return [2 * x]", {lying},
               assert_tests("import math\nfrom math import isclose\nassert set(f(1)) == set([2])\n"
-                      "assert sorted(f(2)) == [4]\nassert abs(f(1)[0] - 2) < 1e-6\n"
-                      "assert round(f(3)[0]) == 6\nassert isclose(f(1)[0], 2)"));
+                           "assert sorted(f(2)) == [4]\nassert abs(f(1)[0] - 2) < 1e-6\n"
+                           "assert round(f(3)[0]) == 6\nassert isclose(f(1)[0], 2)"));
 }
 
 TEST(CodeBoundary, ACheckTakesNoHelperFromTheProgram) {
@@ -195,7 +197,7 @@ TEST(CodeBoundary, ObjectsDoNotJudgeThemselves) {
   expect_only(
       "def f(x): return sorted(x)", {twofold},
       assert_tests("def good(out):\n  items = list(out)\n  assert set(out) == {1, 2, 3}\n  assert "
-              "list(out) == [1, 2, 3]\ngood(f([3, 1, 2]))"));
+                   "list(out) == [1, 2, 3]\ngood(f([3, 1, 2]))"));
 }
 
 TEST(CodeBoundary, AClassThatTheRowAsksForDecides) {
@@ -219,9 +221,11 @@ TEST(CodeBoundary, AClassThatTheRowAsksForDecides) {
         "s = Solution()\nassert s.f({1}).issubset({1, 2})"})
     expect_only("class Solution:\n  def f(self, x): return x", {liar, itself}, assert_tests(code));
   Json told = assert_tests("assert box([1]).holds(1)");
-  EXPECT_EQ(boundary_grader().grade_program(std::string(solution) + "\nbox = Box", told).correct, false);
+  EXPECT_EQ(boundary_grader().grade_program(std::string(solution) + "\nbox = Box", told).correct,
+            false);
   told["names"] = {{"box", "class"}};
-  EXPECT_EQ(boundary_grader().grade_program(std::string(solution) + "\nbox = Box", told).correct, true);
+  EXPECT_EQ(boundary_grader().grade_program(std::string(solution) + "\nbox = Box", told).correct,
+            true);
 }
 
 TEST(CodeBoundary, ExceptionsOfTheProgramEndNoLoopOfTheTests) {
@@ -296,9 +300,10 @@ TEST(CodeBoundary, EveryWayToAFunctionOfTheTestsIsGuarded) {
         "match f(1):\n  case v:\n    assert not bad(v)"})
     expect_only("def f(x): return 2.0 * x", {"def f(x): return float('nan')"},
                 assert_tests("def bad(v): return v > 3\n" + code));
-  expect_only("def f(x): return 2.0 * x", {"def f(x): return float('nan')"},
-              functional_tests("def bad(v): return v > 3\ndef check(candidate):\n  g = candidate\n  "
-                         "xs = [g(1)]\n  assert not bad(xs[0])"));
+  expect_only(
+      "def f(x): return 2.0 * x", {"def f(x): return float('nan')"},
+      functional_tests("def bad(v): return v > 3\ndef check(candidate):\n  g = candidate\n  "
+                       "xs = [g(1)]\n  assert not bad(xs[0])"));
 }
 
 TEST(CodeBoundary, ArraysOfUnequalShapeAreUnequal) {
@@ -335,16 +340,16 @@ TEST(CodeBoundary, ArraysOfUnequalShapeAreUnequal) {
 }
 
 TEST(CodeBoundary, InfinityIsNearNothing) {
-  expect_only("def f(x): return 2.0 * x",
-              {"def f(x): return float('inf')", "def f(x): return -1e999"},
-              assert_tests("def near(a, b):\n  return abs(a - b) <= max(1e-9 * max(abs(a), abs(b)), "
-                      "1e-6)\nassert near(f(1), 2.0)\nassert near(4.0, f(2))"));
-  EXPECT_EQ(
-      boundary_grader()
-          .grade_program("def f(x): return x", assert_tests("assert f(float('inf')) == float('inf') "
-                                                       "and abs(f(10 ** 400) - 1) > 0"))
-          .correct,
-      true);
+  expect_only(
+      "def f(x): return 2.0 * x", {"def f(x): return float('inf')", "def f(x): return -1e999"},
+      assert_tests("def near(a, b):\n  return abs(a - b) <= max(1e-9 * max(abs(a), abs(b)), "
+                   "1e-6)\nassert near(f(1), 2.0)\nassert near(4.0, f(2))"));
+  EXPECT_EQ(boundary_grader()
+                .grade_program("def f(x): return x",
+                               assert_tests("assert f(float('inf')) == float('inf') "
+                                            "and abs(f(10 ** 400) - 1) > 0"))
+                .correct,
+            true);
 }
 
 TEST(CodeBoundary, NothingIsNoPartOfPairs) {
@@ -353,21 +358,24 @@ TEST(CodeBoundary, NothingIsNoPartOfPairs) {
     for (const char* empty :
          {"()", "set()", "frozenset()", "{}", "{}.values()", "b''", "iter(())", "(x for x in ())",
           "map(str, ())", "__import__('collections').deque()"})
-      EXPECT_EQ(
-          boundary_grader().grade_program(fmt::format("def f(x): return {}", empty), assert_tests(code)).correct,
-          false)
+      EXPECT_EQ(boundary_grader()
+                    .grade_program(fmt::format("def f(x): return {}", empty), assert_tests(code))
+                    .correct,
+                false)
           << empty;
-    EXPECT_EQ(
-        boundary_grader().grade_program("def f(n): return (2 * i for i in (1, 2))", assert_tests(code)).correct,
-        true);
+    EXPECT_EQ(boundary_grader()
+                  .grade_program("def f(n): return (2 * i for i in (1, 2))", assert_tests(code))
+                  .correct,
+              true);
   }
 }
 
 // zip(xs, xs[1:]) of one item is empty by right.
 TEST(CodeBoundary, NeighboursOfOneItem) {
-  const Json tests =
-      assert_tests("for n in (1, 3):\n  out = f(n)\n  assert all(a < b for a, b in zip(out, out[1:]))");
-  EXPECT_EQ(boundary_grader().grade_program("def f(n): return list(range(n))", tests).correct, true);
+  const Json tests = assert_tests(
+      "for n in (1, 3):\n  out = f(n)\n  assert all(a < b for a, b in zip(out, out[1:]))");
+  EXPECT_EQ(boundary_grader().grade_program("def f(n): return list(range(n))", tests).correct,
+            true);
 }
 
 TEST(CodeBoundary, ArgumentsAreCopies) {
@@ -388,14 +396,16 @@ TEST(CodeBoundary, EveryCheckMustBeReached) {
   EXPECT_EQ(boundary_grader().grade_program("def f(n): return []", tests).correct, false);
   tests["checks"] = 3;
   EXPECT_EQ(boundary_grader().grade_program("def f(n): return range(n)", tests).correct, true);
-  EXPECT_EQ(boundary_grader().grade_program("def f(n): return [0] * 4", tests).correct, true) << "more";
+  EXPECT_EQ(boundary_grader().grade_program("def f(n): return [0] * 4", tests).correct, true)
+      << "more";
   const CodeGrade grade = boundary_grader().grade_program("def f(n): return [0]", tests);
   EXPECT_EQ(grade.correct, false);
   EXPECT_EQ(grade.passed, 1);
   EXPECT_EQ(grade.total, 3);
   EXPECT_THAT(grade.reason, HasSubstr("not reached"));
   EXPECT_EQ(boundary_grader().grade("no program", tests).total, 3);
-  EXPECT_EQ(boundary_grader().grade_program("def f(n): pass", assert_tests("f(1)")).correct, std::nullopt)
+  EXPECT_EQ(boundary_grader().grade_program("def f(n): pass", assert_tests("f(1)")).correct,
+            std::nullopt)
       << "nothing could be counted with any program";
   for (const char* bad : {R"j({"kind":"asserts","code":"assert f()","checks":0})j",
                           R"j({"kind":"asserts","code":"assert f()","checks":"3"})j",
@@ -403,7 +413,8 @@ TEST(CodeBoundary, EveryCheckMustBeReached) {
                           R"j({"kind":"asserts","code":"assert f()","names":["f"]})j",
                           R"j({"kind":"asserts","code":"assert f()","names":{"f":"thing"}})j"}) {
     const Json row = parse_json(bad, "row");
-    EXPECT_THAT(testing::error_of([&] { boundary_grader().grade("x", row); }), HasSubstr("tests")) << bad;
+    EXPECT_THAT(testing::error_of([&] { boundary_grader().grade("x", row); }), HasSubstr("tests"))
+        << bad;
   }
 }
 

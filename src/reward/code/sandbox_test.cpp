@@ -196,10 +196,10 @@ TEST(Sandbox, FilesOfOneProgramAreGoneForTheNext) {
                 "open('/tmp/mine', 'w').write('x')\nopen('here', 'w').write('y')\nprint('held')")
                 .correct,
             true);
-  EXPECT_EQ(
-      run(sandbox_grader(), "import os\nprint('held' if not os.listdir('/tmp') else os.listdir('/tmp'))")
-          .correct,
-      true);
+  EXPECT_EQ(run(sandbox_grader(),
+                "import os\nprint('held' if not os.listdir('/tmp') else os.listdir('/tmp'))")
+                .correct,
+            true);
   EXPECT_FALSE(std::filesystem::exists("/tmp/mine"));
 }
 

@@ -11,7 +11,6 @@
 namespace antisd::jinja {
 namespace {
 
-
 using Type = Token::Type;
 
 }  // namespace
@@ -41,7 +40,8 @@ ExpressionPtr Parser::finish(ExpressionPtr node) const {
   return node;
 }
 
-ExpressionPtr Parser::binary(Expression::Kind kind, int line, ExpressionPtr left, ExpressionPtr right) {
+ExpressionPtr Parser::binary(Expression::Kind kind, int line, ExpressionPtr left,
+                             ExpressionPtr right) {
   auto node = make(kind, line);
   node->operands.push_back(std::move(left));
   node->operands.push_back(std::move(right));
@@ -189,7 +189,8 @@ ExpressionPtr Parser::parse_unary(bool with_filters) {
   ExpressionPtr node;
   if (current().is("-") || current().is("+")) {
     const Token sign = next();
-    node = make(sign.text == "-" ? Expression::Kind::kNegative : Expression::Kind::kPositive, sign.line);
+    node = make(sign.text == "-" ? Expression::Kind::kNegative : Expression::Kind::kPositive,
+                sign.line);
     node->operands.push_back(parse_unary(false));
     node = finish(std::move(node));
   } else {
@@ -343,7 +344,8 @@ ExpressionPtr Parser::parse_brackets(ExpressionPtr node) {
   }
   if (parts.front() == nullptr && !slice) fail("expected subscript expression");
   expect("]");
-  if (!slice) return binary(Expression::Kind::kItem, line, std::move(node), std::move(parts.front()));
+  if (!slice)
+    return binary(Expression::Kind::kItem, line, std::move(node), std::move(parts.front()));
   parts.resize(3);
   auto result = make(Expression::Kind::kSlice, line);
   result->operands.push_back(std::move(node));

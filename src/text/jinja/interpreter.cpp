@@ -13,8 +13,6 @@
 namespace antisd::jinja {
 namespace {
 
-
-
 class Macro : public Object {
  public:
   Macro(Interpreter& interpreter, std::shared_ptr<const MacroDefinition> definition, ScopePtr scope)

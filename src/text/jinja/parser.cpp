@@ -12,7 +12,6 @@ namespace {
 
 using Type = Token::Type;
 
-
 }  // namespace
 
 Parser::Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}

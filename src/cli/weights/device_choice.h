@@ -1,0 +1,14 @@
+// --device -> what the tensor library calls it.
+#pragma once
+
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+namespace antisd {
+
+// "cpu", "cuda", "cuda:N", or "auto": a GPU where there is one. InputError for one that is not
+// here.
+at::Device choose_device(const std::string& name);
+
+}  // namespace antisd

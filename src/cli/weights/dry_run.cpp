@@ -1,0 +1,221 @@
+#include "cli/weights/dry_run.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "cli/weights/device_choice.h"
+#include "context/context_builder.h"
+#include "core/error.h"
+#include "eval/benchmark.h"
+#include "model/causal_lm.h"
+#include "ops/device.h"
+#include "optim/schedule.h"
+#include "reward/grader.h"
+#include "run/checkpoint/checkpoint.h"
+#include "trainer/disk_plan.h"
+#include "trainer/memory_plan.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kShownBytes = 1500;  // of a prompt
+
+class Report {
+ public:
+  explicit Report(std::ostream& out) : out_(out) {}
+  void line(std::string_view label, const std::string& text) {
+    out_ << fmt::format("{:<12} {}\n", label, text);
+  }
+  void block(std::string_view title, const std::string& text) {
+    out_ << fmt::format("\n--- {}\n{}\n", title, shortened(text));
+  }
+  void gap() { out_ << "\n"; }
+
+ private:
+  static std::string shortened(const std::string& text) {
+    if (text.size() <= kShownBytes) return text;
+    // Cut between characters: the bytes behind the first of one begin with 10.
+    const auto is_inside = [&](std::size_t i) { return (text[i] & 0xC0) == 0x80; };
+    std::size_t head = kShownBytes / 2, tail = text.size() - kShownBytes / 2;
+    while (head > 0 && is_inside(head))
+      --head;
+    while (tail < text.size() && is_inside(tail))
+      ++tail;
+    return fmt::format("{}\n[... {} bytes ...]\n{}", text.substr(0, head), tail - head,
+                       text.substr(tail));
+  }
+  std::ostream& out_;
+};
+
+fs::path model_directory(const RunConfig& config, Report& report, const Warn& warn) {
+  fs::path model = config.model.path;
+  fs::path parent = config.train.init_from;
+  if (!model.empty() && !parent.empty() && !fs::exists(parent)) {
+    warn(fmt::format("train.init_from: {} is not here; training needs it", parent.string()));
+  } else if (!parent.empty()) {
+    if (fs::exists(parent / "checkpoints")) {
+      const NewestCheckpoint newest = find_newest_whole(parent / "checkpoints");
+      if (!newest.found) {
+        throw InputError("the run has no whole checkpoint",
+                         {.where = parent.string(), .remedy = "train it further first"});
+      }
+      parent = newest.found->path;
+    }
+    verify_checkpoint(parent);
+    report.line("starts from", parent.string());
+    if (model.empty()) model = parent / "model";
+  }
+  if (model.empty()) {
+    throw InputError("no model is named",
+                     {.where = "model.path", .remedy = "give a Hugging Face model directory"});
+  }
+  return model;
+}
+
+void report_model(const fs::path& model, const ModelShape& shape, Report& report) {
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(model))
+    files += entry.path().extension() == ".safetensors";
+  report.line(
+      "model",
+      fmt::format("{}: {:.1f} M parameters{}, {} layers, width {}, {} words, {} "
+                  "positions; {}",
+                  model.string(), static_cast<double>(shape.parameter_count()) / 1e6,
+                  shape.experts > 0
+                      ? fmt::format(" ({:.1f} M of a token)",
+                                    static_cast<double>(shape.active_parameter_count()) / 1e6)
+                      : "",
+                  shape.layers.size(), shape.hidden, shape.vocabulary, shape.max_positions,
+                  files > 0 ? fmt::format("{} files of weights", files) : "no weights here"));
+}
+
+void report_lengths(std::vector<std::int64_t> lengths, std::int64_t limit, Report& report) {
+  std::sort(lengths.begin(), lengths.end());
+  const auto at = [&](double share) {
+    return lengths[static_cast<std::size_t>(share * static_cast<double>(lengths.size() - 1))];
+  };
+  const auto over = lengths.end() - std::upper_bound(lengths.begin(), lengths.end(), limit);
+  report.line("prompts", fmt::format("{} to {} tokens, median {}, 90 % {}, 99 % {}; {} over the "
+                                     "limit of {}",
+                                     lengths.front(), lengths.back(), at(0.5), at(0.9), at(0.99),
+                                     over, limit));
+}
+
+// Ids that the model has no row for would end the run in its first step.
+void check_ids(const std::vector<TokenId>& ids, const ModelShape& shape, const fs::path& model) {
+  for (const TokenId id : ids) {
+    if (id < shape.vocabulary) continue;
+    throw InputError(
+        fmt::format("the tokenizer gives id {}, the model has {} words", id, shape.vocabulary),
+        {.where = model.string(), .remedy = "tokenizer and config.json are of different models"});
+  }
+}
+
+void report_prompts(const RunConfig& config, const Method& method, const PromptSet& problems,
+                    const PromptRenderer& renderer, const ModelShape& shape, const fs::path& model,
+                    Report& report) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, problems.size()); ++i) {
+    const std::vector<ChatMessage> messages = renderer.student_messages(problems[i]);
+    const std::vector<TokenId> ids = renderer.encode(messages);
+    check_ids(ids, shape, model);
+    report.block(fmt::format("prompt of '{}', {} tokens", problems[i].id, ids.size()),
+                 renderer.text(messages));
+  }
+  if (!method.needs_teacher()) return;
+  const ContextBuilder context(config.context, task_of(config.reward, config.data),
+                               static_cast<std::uint64_t>(config.train.seed), renderer);
+  const Solution solution = context.fallback(problems[0]);
+  const std::vector<ChatMessage> messages = context.teacher_messages(
+      problems[0], solution, {.reward = 0.0, .reason = {}, .passed = 0, .total = 0});
+  report.block(fmt::format("teacher's prompt of '{}' for a wrong response, shown its {}, {} tokens",
+                           problems[0].id, context_source_name(solution.source),
+                           renderer.encode(messages).size()),
+               renderer.text(messages));
+}
+
+void report_benches(const RunConfig& config, Report& report) {
+  for (const Benchmark& bench : load_benchmarks(config)) {
+    report.line("benchmark", fmt::format("{}: {} problems x {}, graded as {}", bench.name,
+                                         bench.problems.size(), bench.n, bench.grader));
+  }
+}
+
+void report_memory(const RunConfig& config, const Method& method, const ModelShape& shape,
+                   at::Device device, at::ScalarType dtype, Report& report, const Warn& warn) {
+  const MemoryPlan plan = plan_memory(shape, config, method, device, dtype);
+  const auto gib = [](double bytes) {
+    return bytes < (1 << 27) ? fmt::format("{:8.2f} MiB", bytes / (1 << 20))
+                             : fmt::format("{:8.2f} GiB", bytes / (1 << 30));
+  };
+  const double available = static_cast<double>(available_memory(device));
+  report.gap();
+  for (const MemoryPart& part : plan.parts) {
+    const char* when = part.when == MemoryTime::kAlways    ? "always"
+                       : part.when == MemoryTime::kRollout ? "sampling"
+                                                           : "update";
+    report.line("memory",
+                fmt::format("{}  {:<17} {:<8}  {}", gib(part.bytes), part.name, when, part.how));
+  }
+  report.line("memory",
+              fmt::format("{}  needed at least, on {} in {}; {} are free", gib(plan.needed()),
+                          device.str(), dtype_name(dtype), gib(available)));
+  if (plan.needed() <= available) return;
+  // A warning: who plans a run is not always where it will run.
+  warn(fmt::format(
+      "training needs about {:.1f} GiB, {} has {:.1f} GiB free: another device, a smaller "
+      "train.micro_batch_tokens or rollout.max_sequence_tokens, model.gradient_checkpointing, or a "
+      "smaller model",
+      plan.needed() / (1 << 30), device.str(), available / (1 << 30)));
+}
+
+}  // namespace
+
+void dry_run(const RunConfig& config, const RunOptions& options, Console& console,
+             std::ostream& out) {
+  Report report(out);
+  const Warn warn = [&](std::string_view text) { console.warn(text); };
+  const Method method = resolve_method(config.method, config.loss);
+  const at::Device device = choose_device(options.device);
+  const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
+  report.line("method", method_text(method));
+
+  const fs::path model = model_directory(config, report, warn);
+  const ModelShape shape = read_model_shape(model / "config.json");
+  report_model(model, shape, report);
+  const PromptRenderer renderer = make_renderer(model, config.data, warn);
+  const std::vector<TokenId> stop_ids = find_stop_ids(model, renderer.tokenizer(), warn);
+  check_ids(stop_ids, shape, model);
+  report.line("tokenizer", fmt::format("responses end with {}", fmt::join(stop_ids, ", ")));
+  warn_of_limits(config, method, shape, warn);
+
+  std::vector<std::int64_t> lengths;
+  PromptSetReport found;
+  const PromptSet problems = load_problems(config, renderer, found, &lengths);
+  report.line("data", found.text());
+  report_lengths(std::move(lengths), config.data.max_prompt_tokens, report);
+  const std::unique_ptr<Grader> grader = make_grader(config.reward);
+  grader->probe(grade_request(problems[0], ""));
+  for (const std::string& text : grader->take_warnings())
+    warn(text);
+  report.line("reward", config.reward.kind == "command"
+                            ? fmt::format("{} (it answers)", config.reward.command)
+                            : config.reward.kind);
+  const double passes = static_cast<double>(config.train.steps * config.rollout.prompts_per_step) /
+                        static_cast<double>(problems.size());
+  report.line("steps", fmt::format("{} of {} problems x {} responses: {:.2f} passes over the data",
+                                   config.train.steps, config.rollout.prompts_per_step,
+                                   config.rollout.group_size, passes));
+  make_schedule(config.optim, config.train.steps);
+  report_benches(config, report);
+  report_prompts(config, method, problems, renderer, shape, model, report);
+  report_memory(config, method, shape, device, dtype, report, warn);
+  const DiskPlan disk = plan_disk(shape, config, dtype, method.slow_teacher());
+  report.line("disk", disk.text());
+  if (!disk.suffices()) warn(disk.warning());
+}
+
+}  // namespace antisd

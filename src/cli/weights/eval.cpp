@@ -1,0 +1,181 @@
+// `eval`: benchmarks x n samples -> avg@n and pass@k with intervals.
+
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/weights/model_options.h"
+#include "cli/weights/model_parts.h"
+#include "core/error.h"
+#include "eval/evaluator.h"
+#include "eval/results/paired.h"
+#include "io/step_name.h"
+#include "run/checkpoint/checkpoint.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct EvalCommandOptions {
+  ModelOptions model;
+  std::vector<std::string> arguments;  // a file, then key=value
+  std::string out, compare;
+  std::vector<std::string> against;
+  std::int64_t seed = -1;
+  bool again = false, quiet = false;
+};
+
+// What MODEL means.
+struct Subject {
+  fs::path model;                    // the Hugging Face directory
+  std::optional<std::int64_t> step;  // where it is a checkpoint
+  fs::path run;                      // the run directory that it is in; empty: none
+};
+
+Subject find_subject(const fs::path& path, Console& console) {
+  fs::path checkpoint = fs::absolute(path).lexically_normal();
+  if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();
+  if (fs::exists(checkpoint / "checkpoints")) {
+    const NewestCheckpoint newest = find_newest_whole(checkpoint / "checkpoints");
+    for (const SkippedCheckpoint& skipped : newest.skipped)
+      console.warn(fmt::format("skipped {}: {}", skipped.path.string(), skipped.reason));
+    if (!newest.found) {
+      throw InputError("the run has no whole checkpoint",
+                       {.where = path.string(), .remedy = "train it further, or name a model"});
+    }
+    checkpoint = newest.found->path;
+    console.info(fmt::format("evaluating {}", checkpoint.string()));
+  }
+  if (checkpoint.filename() == "model" && fs::exists(checkpoint.parent_path() / "MANIFEST.json"))
+    checkpoint = checkpoint.parent_path();
+  if (!fs::exists(checkpoint / "model" / "config.json"))
+    return {.model = path, .step = {}, .run = {}};
+  Subject subject{.model = checkpoint / "model", .step = {}, .run = {}};
+  subject.step = step_of_name(checkpoint.filename().string());
+  if (subject.step && checkpoint.parent_path().filename() == "checkpoints")
+    subject.run = checkpoint.parent_path().parent_path();
+  return subject;
+}
+
+void read_config(const EvalCommandOptions& options, const Subject& subject, RunConfig& config,
+                 Console& console) {
+  const bool has_file =
+      !options.arguments.empty() && options.arguments.front().find('=') == std::string::npos;
+  if (!has_file && !subject.run.empty() && fs::exists(subject.run / "config.toml")) {
+    console.info(fmt::format("settings of {}", (subject.run / "config.toml").string()));
+    config.options().load_toml(subject.run / "config.toml");
+  }
+  const IntegerMap counts_of_run = config.eval.n;
+  for (std::size_t i = 0; i < options.arguments.size(); ++i) {
+    const std::string& argument = options.arguments[i];
+    if (i == 0 && has_file) {
+      config.options().load_toml(argument);
+    } else if (argument.find('=') != std::string::npos) {
+      config.options().assign(argument);
+    } else {
+      throw InputError(
+          "not of the form key=value",
+          {.where = "'" + argument + "'", .remedy = "only one file can be given, after MODEL"});
+    }
+  }
+  if (options.seed >= 0) config.options().assign(fmt::format("train.seed={}", options.seed));
+  config.resolve();
+  drop_unknown_sample_counts(config.eval, counts_of_run);
+  if (config.eval.benches.empty()) {
+    throw InputError("no benchmark is named",
+                     {.where = "eval.benches",
+                      .remedy = "e.g. eval.benches=aime24,math500 eval.dir=data/bench"});
+  }
+}
+
+fs::path default_folder(const Subject& subject) {
+  if (!subject.run.empty()) return subject.run / "eval" / step_name(*subject.step);
+  fs::path model = fs::absolute(subject.model).lexically_normal();
+  if (!model.has_filename()) model = model.parent_path();
+  return fs::path("eval") / model.filename();
+}
+
+int evaluate(const EvalCommandOptions& options) {
+  Console console({.quiet = options.quiet});
+  const Subject subject = find_subject(options.model.model, console);
+  RunConfig config;
+  read_config(options, subject, config, console);
+  const auto warn = [&](const std::string& text) { console.warn(text); };
+  const PromptRenderer renderer = make_renderer(subject.model, config.data, warn);
+  Evaluator evaluator(config, renderer, find_stop_ids(subject.model, renderer.tokenizer(), warn),
+                      console);
+  for (const Benchmark& benchmark : evaluator.benchmarks()) {
+    if (benchmark.without_tests > 0)
+      console.warn(fmt::format("{}: {} problems have no tests and are left out", benchmark.name,
+                               benchmark.without_tests));
+  }
+  std::vector<std::string> training = options.against;
+  if (training.empty()) training = config.data.train;
+  const ColumnMap map = options.against.empty() ? config.data.map : ColumnMap();
+  for (const std::string& note : overlap_notes(evaluator.benchmarks(), training, map))
+    console.warn(note);
+
+  ModelOptions model_options = options.model;
+  model_options.model = subject.model.string();
+  const CausalLm model = open_model(model_options);
+  const std::atomic<bool>& interrupted = catch_interrupts();
+  const fs::path folder = options.out.empty() ? default_folder(subject) : fs::path(options.out);
+  const std::optional<EvalSummary> summary = evaluator.run(model,
+                                                           {.model = subject.model.string(),
+                                                            .step = subject.step,
+                                                            .folder = folder,
+                                                            .again = options.again},
+                                                           [&] { return interrupted.load(); });
+  if (!summary) {
+    console.info(fmt::format("stopped; the same command goes on from {}", folder.string()));
+    return kInterruptedStatus;
+  }
+  console.info(fmt::format("{}\n{}", folder.string(), summary_table(*summary, config.eval.k)));
+  Json out = to_json(*summary);
+  if (!options.compare.empty()) {
+    const PairedComparison comparison = compare_evaluations(folder, options.compare);
+    console.info(fmt::format("against {}\n{}", options.compare, paired_text(comparison)));
+    out["compared"] = to_json(comparison);
+    out["compared"]["with"] = options.compare;
+  }
+  std::cout << to_json_line(out) << "\n";
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> add_eval(CLI::App& app) {
+  const auto options = std::make_shared<EvalCommandOptions>();
+  app.add_option("MODEL", options->model.model,
+                 "Hugging Face model directory, a checkpoint, or a run directory: its newest one")
+      ->required();
+  app.add_option("CONFIG key=value", options->arguments,
+                 "a TOML file, then overrides; of a run's checkpoint the run's own file is meant");
+  app.add_option("-o,--out", options->out,
+                 "folder for rows and summary.json; default: RUN/eval/step-N for a run's "
+                 "checkpoint, eval/NAME for any other model");
+  app.add_flag("--again", options->again, "remove what the folder holds of these benchmarks first");
+  app.add_option("--compare", options->compare,
+                 "folder of another evaluation: the difference on the same problems");
+  app.add_option("--against", options->against,
+                 "training files to look for the benchmarks' problems in; default: data.train");
+  app.add_option("--seed", options->seed, "train.seed, which the samples come from")
+      ->check(CLI::NonNegativeNumber);
+  add_device_options(app, options->model);
+  app.add_flag("--quiet", options->quiet, "warnings alone on standard error");
+  app.footer(
+      "The summary goes to standard output as JSON, a table to standard error. SIGINT, SIGTERM or "
+      "SIGHUP: graded\nproblems are in the folder, the exit status is 130, and the same command "
+      "goes on.\n"
+      "Keys: eval.*, reward.*, data.template, data.chat_options; `antisd config --defaults`.");
+  return [options] {
+    outlive_refused_writes();
+    return evaluate(*options);
+  };
+}
+
+}  // namespace antisd

@@ -1,0 +1,37 @@
+#include "cli/weights/model_options.h"
+
+#include <ATen/Parallel.h>
+
+#include "cli/weights/device_choice.h"
+#include "core/thread_governor.h"
+#include "core/thread_pool.h"
+#include "model/weights.h"
+
+namespace antisd {
+void add_model_argument(CLI::App& app, ModelOptions& options) {
+  app.add_option("MODEL", options.model, "Hugging Face model directory")->required();
+}
+
+void add_device_options(CLI::App& app, ModelOptions& options) {
+  app.add_option("--device", options.device, "cpu, cuda, cuda:N, or auto: a GPU where there is one")
+      ->capture_default_str();
+  app.add_option("--dtype", options.dtype, "auto is fp32 on a CPU, bf16 on a GPU; fp16 rounds less")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
+  app.add_option("--threads", options.threads,
+                 "threads of the tensor library; 0: as many as the machine has to spare")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
+  app.add_flag("--check-weights", options.check_weights,
+               "refuse weights that hold NaN or infinity, by name");
+}
+
+CausalLm open_model(const ModelOptions& options) {
+  at::set_num_threads(options.threads > 0 ? options.threads
+                                          : unclaimed_threads(available_threads()));
+  const at::Device device = choose_device(options.device);
+  return load_model(options.model, device, compute_dtype(device, options.dtype),
+                    {.check_weights = options.check_weights});
+}
+
+}  // namespace antisd

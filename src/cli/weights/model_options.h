@@ -1,0 +1,27 @@
+// MODEL and the options that every command with a model has.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "model/causal_lm.h"
+
+namespace antisd {
+
+struct ModelOptions {
+  std::string model;
+  std::string device = "auto";
+  std::string dtype = "auto";
+  int threads = 0;  // 0: as many as the machine has to spare when it starts
+  bool check_weights = false;
+};
+
+// Adds MODEL; the flags are add_device_options()'s, after the other positionals.
+void add_model_argument(CLI::App& app, ModelOptions& options);
+void add_device_options(CLI::App& app, ModelOptions& options);
+
+// Sets the number of threads and loads the weights.
+CausalLm open_model(const ModelOptions& options);
+
+}  // namespace antisd

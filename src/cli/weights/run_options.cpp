@@ -1,0 +1,163 @@
+#include "cli/weights/run_options.h"
+
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "cli/build_info.h"
+#include "config/config_changes.h"
+#include "core/error.h"
+#include "model/causal_lm.h"
+#include "ops/tensor_errors.h"
+#include "run/run_lock.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As the shell gave it to us; /proc has it byte for byte.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  while (!text.empty() && text.back() == '\0')
+    text.pop_back();
+  for (char& c : text) {
+    if (c == '\0') c = ' ';
+  }
+  return text;
+}
+
+bool holds_a_run(const fs::path& directory) {
+  return fs::exists(directory / "metrics.jsonl") || fs::exists(directory / "checkpoints");
+}
+
+// Says what became of the run's configuration, and refuses what makes another run of it. One that
+// cannot be read (of a later version, or damaged) tells nothing.
+void compare_with_before(Recorder& recorder, const RunConfig& config,
+                         const std::vector<std::string>& allowed) {
+  const fs::path file = recorder.directory() / "config.toml";
+  RunConfig before;
+  try {
+    before.options().load_toml(file);
+    before.resolve();  // keys that an older version did not write have their defaults
+  } catch (const Error& error) {
+    recorder.warn(
+        fmt::format("what changed since the run began cannot be told: {}", error.message()));
+    return;
+  }
+  const std::vector<ConfigChange> changes = config_changes(before, config);
+  check_changes(changes, allowed, file.string());
+  std::string warned, harmless;
+  for (const ConfigChange& change : changes)
+    (change.kind == ChangeKind::kHarmless ? harmless : warned) += "\n  " + change.text();
+  if (!warned.empty())
+    recorder.warn("the run goes on with another configuration than before:" + warned);
+  if (!harmless.empty()) recorder.info("changed since the run was last started:" + harmless);
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  app.add_option("CONFIG key=value", options.arguments, "a TOML file, then overrides")->required();
+  app.add_flag("--resume", options.resume,
+               "go on from the newest whole checkpoint of record.dir, also of a finished run when "
+               "train.steps is larger now");
+  app.add_option("--allow", options.allow,
+                 "with --resume: a key or section that may say something else than when the run "
+                 "began, e.g. data.template or reward; can be repeated")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  app.add_option("--device", options.device, "cpu, cuda, cuda:N, or auto: a GPU where there is one")
+      ->capture_default_str();
+  app.add_option("--dtype", options.dtype, "model.dtype: auto, fp32, bf16 or fp16")
+      ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
+  app.add_option("--threads", options.threads,
+                 "threads of the tensor library; 0: as many as the machine has to spare, looked at "
+                 "anew each step. They change no result")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--seed", options.seed, "train.seed")->check(CLI::NonNegativeNumber);
+  app.add_flag("--quiet", options.quiet, "warnings alone");
+  app.footer(
+      "SIGINT, SIGTERM, SIGHUP or SIGUSR1: the step is finished and saved, the exit status is 130; "
+      "a "
+      "second one leaves at once.\n"
+      "Keys:\n" +
+      RunConfig().options().to_help());
+}
+
+void read_config(const RunOptions& options, RunConfig& config) {
+  if (!options.allow.empty() && !options.resume)
+    throw InputError("--allow without --resume",
+                     {.remedy = "it says what may change when a run goes on"});
+  for (const std::string& argument : options.arguments) {
+    if (argument.find('=') != std::string::npos) {
+      config.options().assign(argument);
+    } else if (&argument == &options.arguments.front()) {
+      config.options().load_toml(argument);
+    } else {
+      throw InputError(
+          "not of the form key=value",
+          {.where = "'" + argument + "'", .remedy = "only one file can be given, first"});
+    }
+  }
+  if (options.seed >= 0) config.options().assign(fmt::format("train.seed={}", options.seed));
+  if (!options.dtype.empty()) config.options().assign("model.dtype=" + options.dtype);
+  config.resolve();
+}
+
+RunInfo run_info(at::Device device, at::ScalarType dtype, const std::string& method) {
+  return {.version = kBuildInfo.version,
+          .revision = kBuildInfo.revision,
+          .command_line = command_line(),
+          .device = device.str(),
+          .dtype = dtype_name(dtype),
+          .method = method};
+}
+
+void warn_of_skipped(Recorder& recorder, const NewestCheckpoint& newest) {
+  for (const SkippedCheckpoint& skipped : newest.skipped)
+    recorder.warn(fmt::format("skipped {}: {}", skipped.path.string(), skipped.reason));
+}
+
+void warn_of_warm_up(const RunConfig& config, const std::function<void(const std::string&)>& warn) {
+  const std::int64_t steps = config.optim.warmup_steps;
+  if (steps == 0 || steps < config.train.steps) return;
+  warn(
+      fmt::format("optim.warmup_steps = {} is not less than train.steps = {}: the learning rate "
+                  "rises to the end and optim.schedule never begins",
+                  steps, config.train.steps));
+}
+
+std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder,
+                                                         const RunConfig& config,
+                                                         const RunOptions& options) {
+  const NewestCheckpoint newest = find_newest_whole(recorder.directory() / "checkpoints");
+  warn_of_skipped(recorder, newest);
+  recorder.info(newest.found ? fmt::format("going on from {}", newest.found->path.string())
+                             : "no whole checkpoint to go on from; starting at step 0");
+  if (newest.found) compare_with_before(recorder, config, options.allow);
+  return newest.found;
+}
+
+int in_run_directory(const RunConfig& config, bool resume, Console& console, const RunWork& work) {
+  const RunLock lock(config.record.dir);
+  if (!resume && holds_a_run(config.record.dir)) {
+    throw InputError("the run directory holds a run already",
+                     {.where = config.record.dir,
+                      .remedy = "go on with --resume, or choose another record.dir"});
+  }
+  Recorder recorder(config.record, console);
+  std::int64_t last_step = 0;
+  int status = 1;
+  try {
+    with_tensor_errors([&] { status = work(recorder, last_step); });
+  } catch (const Error& error) {
+    recorder.finish("failed: " + error.message(), last_step);
+    throw;
+  }
+  return status;
+}
+
+}  // namespace antisd

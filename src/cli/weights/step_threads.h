@@ -1,0 +1,23 @@
+// The tensor library's threads in a command that works in steps: --threads, or as many as the
+// machine has to spare.
+//
+//   StepThreads threads(options.threads);
+//   trainer.run([&] { threads.between_steps(); return stop(); });
+#pragma once
+
+#include <optional>
+
+#include "core/thread_governor.h"
+
+namespace antisd {
+
+class StepThreads {
+ public:
+  explicit StepThreads(int asked);  // 0: governed
+  void between_steps();             // on the thread that works
+
+ private:
+  std::optional<ThreadGovernor> governor_;
+};
+
+}  // namespace antisd

@@ -1,0 +1,187 @@
+// `train` when it is told to stop, killed, or started twice.
+
+#include <fstream>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <sys/prctl.h>
+
+#include "cli/command.h"
+#include "cli/weights/train_testing.h"
+#include "run/checkpoint/checkpoint.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::Outcome;
+using ::testing::SizeIs;
+
+class TrainStop : public testing::TrainTest {};
+
+TEST_F(TrainStop, ASignalFinishesTheStepAndSaves) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+    const std::string run = fmt::format("signal{}", signal);
+    const pid_t pid = start(run, "train.steps=100000 record.rollouts_every=0");
+    wait_for_steps(run, 2);
+    kill(pid, signal);
+    EXPECT_EQ(status_of(pid), 130);
+    const std::size_t done = metrics(run).size();
+    EXPECT_TRUE(fs::exists(folder_ / run / "checkpoints" / fmt::format("step-{:06}", done)));
+    EXPECT_EQ(Json::parse(read_file(folder_ / run / "run.json"))["exit_reason"],
+              "stopped by a signal");
+    const Outcome resumed =
+        train(run, fmt::format("--resume train.steps={} record.rollouts_every=0", done + 1));
+    EXPECT_EQ(resumed.status, 0);
+    EXPECT_THAT(metrics(run), SizeIs(done + 1));
+  }
+}
+
+TEST_F(TrainStop, AHangUpThatWasIgnoredStaysIgnored) {  // nohup
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  const pid_t pid = start("run", "train.steps=100000 record.rollouts_every=0");
+  std::signal(SIGHUP, before);
+  wait_for_steps("run", 1);
+  kill(pid, SIGHUP);
+  const std::size_t done = metrics("run").size();
+  wait_for_steps("run", done + 3);
+  kill(pid, SIGTERM);
+  EXPECT_EQ(status_of(pid), 130);
+  EXPECT_EQ(Json::parse(read_file(folder_ / "run/run.json"))["exit_reason"], "stopped by a signal");
+}
+
+// Kills of one run, which goes on after each. The program is a copy of this process, not started
+// anew: its libraries are loaded, so that kills are cheap and meet steps and saves.
+class TrainKills : public TrainStop {
+ protected:
+  pid_t start_copy(const std::string& run_folder, std::vector<std::string> more) const {
+    std::vector<std::string> words = {"antisd",    "train", "run.toml", "record.dir=" + run_folder,
+                                      "--threads", "1",     "--device", "cpu",
+                                      "--resume"};
+    words.insert(words.end(), more.begin(), more.end());
+    std::vector<const char*> arguments;
+    for (const std::string& word : words)
+      arguments.push_back(word.c_str());
+    const pid_t pid = fork();
+    if (pid != 0) return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // it would train for ever
+    if (chdir(folder_.path().c_str()) != 0 || freopen("err", "w", stderr) == nullptr) _exit(127);
+    _exit(run_command_line(static_cast<int>(arguments.size()), arguments.data()));
+  }
+
+  // The step of the last row; those before it that are read must be whole and in order. At most
+  // 100,000 bytes are read: a long run is killed often.
+  std::int64_t last_row(const std::string& run) const {
+    std::ifstream file(folder_ / run / "metrics.jsonl", std::ios::binary | std::ios::ate);
+    if (!file) return 0;
+    const std::streamoff size = file.tellg(), begin = std::max<std::streamoff>(0, size - 100'000);
+    std::string text(static_cast<std::size_t>(size - begin), '\0');
+    file.seekg(begin).read(text.data(), std::ssize(text));
+    if (begin > 0) text.erase(0, text.find('\n') + 1);
+    EXPECT_TRUE(text.empty() || text.back() == '\n') << "a torn row";
+    std::int64_t last = 0;
+    for (const Json& row : testing::parse_rows(text)) {
+      const std::int64_t step = row["training/global_step"].get<std::int64_t>();
+      if (last > 0 || begin == 0) {
+        EXPECT_EQ(step, last + 1);
+      }
+      last = step;
+    }
+    return last;
+  }
+};
+
+// ANTISD_KILLS sets how often; tools/kill_test asks for many.
+TEST_F(TrainKills, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
+  const char* wanted = std::getenv("ANTISD_KILLS");
+  const int kills = wanted != nullptr ? std::atoi(wanted) : 20;
+  const std::vector<std::string> often = {"checkpoint.every=2", "record.rollouts_every=0",
+                                          "reward.kind=countdown"};
+  std::vector<std::string> forever = often;
+  forever.emplace_back("train.steps=1000000");
+  std::minstd_rand random(std::random_device{}());
+  using Clock = std::chrono::steady_clock;
+  double three_steps_s = 0;  // and the start
+  int before_a_row = 0, in_a_save = 0;
+  for (int k = 0; k < kills; ++k) {
+    const std::int64_t before = last_row("run");
+    const Clock::time_point begin = Clock::now();
+    const pid_t pid = start_copy("run", forever);
+    if (k == 0) {
+      wait_for_steps("run", 3);
+      three_steps_s = std::chrono::duration<double>(Clock::now() - begin).count();
+    }
+    const double moment = std::uniform_real_distribution(0.0, 3 * three_steps_s)(random);
+    std::this_thread::sleep_until(
+        begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(moment)));
+    kill(pid, SIGKILL);
+    ASSERT_EQ(status_of(pid), -SIGKILL) << read_file(folder_ / "err");
+    // Nothing is torn, at whatever moment it came.
+    const std::int64_t last = last_row("run");
+    before_a_row += last <= before;
+    const NewestCheckpoint newest = find_newest_whole(folder_ / "run/checkpoints");
+    in_a_save += !newest.skipped.empty();
+    for (const SkippedCheckpoint& skipped : newest.skipped)
+      EXPECT_EQ(skipped.reason, "a save that did not finish") << skipped.path;
+    if (newest.found) {
+      EXPECT_LE(newest.found->step, last);
+    }
+    ASSERT_FALSE(HasFailure()) << "kill " << k + 1;
+  }
+  const std::int64_t last = last_row("run") + 3;
+  const std::string end = fmt::format("{} train.steps={}", fmt::join(often, " "), last);
+  const Outcome resumed = train("run", "--resume " + end);
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  ASSERT_EQ(train("undisturbed", end).status, 0);
+  EXPECT_EQ(weights("run", static_cast<int>(last)), weights("undisturbed", static_cast<int>(last)));
+  const std::vector<Json> rows = reproducible("run");
+  EXPECT_THAT(rows, SizeIs(last));
+  EXPECT_EQ(rows, reproducible("undisturbed"));
+  fmt::print("{} kills: {} before a new row, {} in a save, the others in a step; {} steps\n", kills,
+             before_a_row, in_a_save, last);
+}
+
+TEST_F(TrainStop, ASecondSignalLeavesAtOnce) {
+  // A reward that hangs while a file is there: the step cannot end.
+  std::string reward = read_file(folder_ / "reward.py");
+  reward.insert(reward.find("    words"),
+                fmt::format("    while os.path.exists({:?}): time.sleep(0.01)\n",
+                            (folder_ / "hang").string()));
+  write_file_atomically(folder_ / "reward.py", "import os, time\n" + reward);
+  const std::string settings = "checkpoint.every=1 record.rollouts_every=0 reward.timeout_s=60 ";
+  const pid_t pid = start("run", settings + "train.steps=1000000");
+  wait_for_steps("run", 2);
+  write_file_atomically(folder_ / "hang", "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // into the next grade
+  kill(pid, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0) << "the step is not over";
+  kill(pid, SIGTERM);
+  EXPECT_EQ(status_of(pid), 130);
+  fs::remove(folder_ / "hang");
+  EXPECT_THAT(read_file(folder_ / "err"), HasSubstr("left without saving"));
+
+  const std::int64_t done = std::ssize(metrics("run"));
+  const NewestCheckpoint newest = find_newest_whole(folder_ / "run/checkpoints");
+  ASSERT_TRUE(newest.found);
+  EXPECT_EQ(newest.found->step, done);
+  const std::string end = fmt::format("train.steps={}", done + 2);
+  ASSERT_EQ(train("run", settings + "--resume " + end).status, 0);
+  ASSERT_EQ(train("undisturbed", settings + end).status, 0);
+  EXPECT_EQ(weights("run", static_cast<int>(done) + 2),
+            weights("undisturbed", static_cast<int>(done) + 2));
+}
+
+TEST_F(TrainStop, ARunDirectoryIsForOneProcess) {
+  const pid_t pid = start("run", "train.steps=100000 record.rollouts_every=0");
+  wait_for_steps("run", 1);
+  const Outcome second = train("run", "--resume");
+  kill(pid, SIGKILL);
+  status_of(pid);
+  EXPECT_EQ(second.status, 2);
+  EXPECT_THAT(second.err, HasSubstr("another process"));
+}
+
+}  // namespace
+}  // namespace antisd

@@ -1,0 +1,301 @@
+#include "cli/weights/training_run.h"
+
+#include <fmt/format.h>
+
+#include "cli/weights/device_choice.h"
+#include "cli/weights/model_parts.h"
+#include "cli/weights/step_threads.h"
+#include "context/templates.h"
+#include "core/error.h"
+#include "core/stopwatch.h"
+#include "eval/evaluator.h"
+#include "io/step_name.h"
+#include "model/weights.h"
+#include "reward/countdown_grader.h"
+#include "reward/supervised_command.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/stop_signals.h"
+#include "trainer/disk_plan.h"
+#include "trainer/trainer.h"
+
+namespace antisd {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where the run's weights come from.
+struct Source {
+  std::optional<FoundCheckpoint> resumed;  // of this run directory
+  std::optional<FoundCheckpoint> parent;   // train.init_from
+  fs::path model;                          // tokenizer, template and, without the others, weights
+};
+
+// A checkpoint, or a run directory, whose newest whole one is meant.
+FoundCheckpoint find_parent(const fs::path& path, Recorder& recorder) {
+  if (!fs::exists(path / "checkpoints")) return verify_checkpoint(path);
+  const NewestCheckpoint newest = find_newest_whole(path / "checkpoints");
+  warn_of_skipped(recorder, newest);
+  if (newest.found) return *newest.found;
+  throw InputError("the run has no whole checkpoint",
+                   {.where = path.string(), .remedy = "train it further, or name a checkpoint"});
+}
+
+Source find_source(const RunConfig& config, const RunOptions& options, Recorder& recorder) {
+  Source source;
+  if (options.resume) source.resumed = find_checkpoint_to_resume(recorder, config, options);
+  if (!source.resumed && !config.train.init_from.empty()) {
+    source.parent = find_parent(config.train.init_from, recorder);
+    recorder.info(fmt::format("starting from {}", source.parent->path.string()));
+  }
+  source.model = config.model.path;
+  if (source.model.empty() && source.resumed) source.model = source.resumed->path / "model";
+  if (source.model.empty() && source.parent) source.model = source.parent->path / "model";
+  if (source.model.empty()) {
+    throw InputError("no model is named",
+                     {.where = "model.path", .remedy = "give a Hugging Face model directory"});
+  }
+  return source;
+}
+
+CausalLm make_model(const Source& source, const RunConfig& config, at::Device device) {
+  const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
+  if (!source.resumed && !source.parent) return load_model(source.model, device, dtype);
+  return CausalLm(read_model_shape(source.model / "config.json"), device, dtype);
+}
+
+void restore(TrainState& state, const Source& source) {
+  state.reference = fs::absolute(source.model).lexically_normal().string();
+  if (source.parent) start_from(state, source.parent->path);
+  if (source.resumed) resume(state, source.resumed->path);
+}
+
+std::unique_ptr<Evaluator> make_evaluator(const RunConfig& config, const PromptRenderer& renderer,
+                                          const std::vector<TokenId>& stop_ids, Recorder& recorder,
+                                          Console& console) {
+  if (config.eval.benches.empty() || config.eval.every == 0) return nullptr;
+  auto evaluator = std::make_unique<Evaluator>(config, renderer, stop_ids, console);
+  for (const std::string& note :
+       overlap_notes(evaluator->benchmarks(), config.data.train, config.data.map))
+    recorder.warn(note);
+  return evaluator;
+}
+
+// Into run/eval/step-NNNNNN. What fails is a warning: the run matters more, and `eval` can make
+// up for it from the checkpoint.
+std::optional<EvaluationResult> evaluate_step(Evaluator& evaluator, const RunConfig& config,
+                                              const CausalLm& model, std::int64_t step,
+                                              Recorder& recorder,
+                                              const std::function<bool()>& stop) {
+  Stopwatch clock;
+  try {
+    const std::optional<EvalSummary> summary =
+        evaluator.run(model,
+                      {.model = config.model.path,
+                       .step = step,
+                       .folder = recorder.directory() / "eval" / step_name(step),
+                       .replace_other = true},
+                      stop);
+    if (!summary) return std::nullopt;
+    recorder.info(
+        fmt::format("step {}, evaluated:\n{}", step, summary_table(*summary, config.eval.k)));
+    return EvaluationResult{.metrics = evaluation_metrics(*summary, config.eval.k),
+                            .seconds = clock.lap()};
+  } catch (const RunError& error) {
+    recorder.warn(
+        fmt::format("step {} was not evaluated: {}. The run goes on", step, error.message()));
+    return std::nullopt;
+  }
+}
+
+// What the reward needs of each problem: better said now than in the middle of a step.
+void check_gradable(const PromptSet& problems, const RewardConfig& reward) {
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    const Problem& problem = problems[i];
+    const std::string where = fmt::format("data.train, problem '{}'", problem.id);
+    if (reward.kind == "code" && problem.tests.is_null()) {
+      throw InputError("it has no tests to grade code with",
+                       {.where = where,
+                        .remedy = "name their column, data.map = {tests = \"THEIR_COLUMN\"}, or "
+                                  "make them with `antisd data convert`"});
+    }
+    if (reward.kind == "math" && problem.answer.empty()) {
+      throw InputError("it has tests and no answer to grade with",
+                       {.where = where, .remedy = "use reward.kind = \"code\""});
+    }
+    if (reward.kind != "countdown") continue;
+    try {
+      read_countdown_problem(prompt_text(problem));
+    } catch (const InputError& error) {
+      throw InputError(error.problem(), {.where = where, .remedy = error.context().remedy});
+    }
+  }
+}
+
+// Entries of tables that nothing would read: better said before the directory holds a run.
+void check_tables(const RunConfig& config) {
+  check_sample_counts(config.eval);
+  teacher_templates(task_of(config.reward, config.data), config.context.templates);
+}
+
+int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
+             Console& console, const std::function<bool()>& stop, std::int64_t& last_step) {
+  StepThreads threads(options.threads);
+  const Method method = resolve_method(config.method, config.loss);
+  check_tables(config);
+  const at::Device device = choose_device(options.device);
+  const Source source = find_source(config, options, recorder);
+  const auto warn = [&](const std::string& text) { recorder.warn(text); };
+  const PromptRenderer renderer = make_renderer(source.model, config.data, warn);
+  PromptSetReport report;
+  const PromptSet problems = load_problems(config, renderer, report);
+  recorder.info("data: " + report.text());
+  // Before the weights are loaded: what starts reward programs is a copy of this process.
+  if (!config.reward.command.empty()) start_supervision();
+  const std::unique_ptr<Grader> grader = make_grader(config.reward);
+  const std::unique_ptr<Communicator> processes = alone();
+  const auto seed = static_cast<std::uint64_t>(config.train.seed);
+
+  TrainState state(make_model(source, config, device),
+                   PromptStream(problems.size(), problems.fingerprint(),
+                                {.seed = seed, .shuffle = config.data.shuffle}),
+                   method.gate, adamw_options(config.optim), *processes);
+  if (method.slow_teacher()) state.teacher.emplace(state.model);
+  restore(state, source);
+  last_step = state.step;
+  if (state.step > 0 && source.resumed && state.gate.state().steps == 0)
+    warn("the gate watches something else now: its warm-up begins anew");
+  warn_of_limits(config, method, state.model.shape(), warn);
+  std::optional<CausalLm> reference;
+  if (needs_reference(config.loss))
+    reference = load_model(state.reference, device, state.model.dtype());
+
+  if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
+  for (const std::string& text : grader->take_warnings())
+    warn(text);
+  recorder.open(config, run_info(device, state.model.dtype(), std::string(method.name)),
+                state.step);
+  const std::vector<TokenId> stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn);
+  const std::unique_ptr<Evaluator> evaluator =
+      make_evaluator(config, renderer, stop_ids, recorder, console);
+  const bool unevaluated =
+      evaluator && evaluation_due(config, state.step) &&
+      !fs::exists(recorder.directory() / "eval" / step_name(state.step) / "summary.json");
+  if (state.step >= config.train.steps && !unevaluated) {
+    recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
+                              state.step, config.train.steps));
+    recorder.finish("finished", state.step);
+    return 0;
+  }
+  const DiskPlan disk = plan_disk(state.model.shape(), config, state.model.dtype(),
+                                  method.slow_teacher(), state.step);
+  if (!disk.suffices()) warn(disk.warning());
+  recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
+                            device.str(), state.step + 1, config.train.steps,
+                            config.rollout.prompts_per_step, config.rollout.group_size));
+  std::function<std::optional<EvaluationResult>(std::int64_t)> evaluate;
+  if (evaluator) {
+    evaluate = [&](std::int64_t step) {
+      return evaluate_step(*evaluator, config, state.model, step, recorder, stop);
+    };
+  }
+  Trainer trainer({.config = config,
+                   .state = state,
+                   .problems = problems,
+                   .renderer = renderer,
+                   .grader = *grader,
+                   .processes = *processes,
+                   .recorder = recorder,
+                   .console = console,
+                   .reference = reference ? &*reference : nullptr,
+                   .stop_ids = stop_ids,
+                   .origin = source.model,
+                   .evaluate = evaluate});
+  const bool whole = trainer.run([&] {
+    last_step = state.step;
+    threads.between_steps();
+    return stop();
+  });
+  last_step = state.step;
+  recorder.finish(whole ? "finished" : "stopped by a signal", state.step);
+  return whole ? 0 : kStoppedStatus;
+}
+
+}  // namespace
+
+PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
+                        PromptSetReport& report, std::vector<std::int64_t>* lengths) {
+  if (config.data.train.empty()) {
+    throw InputError("no training data is named",
+                     {.where = "data.train", .remedy = "give JSONL or Parquet files"});
+  }
+  const bool needs_answers = config.reward.kind == "math";
+  PromptSet problems = PromptSet::load({.files = config.data.train,
+                                        .map = config.data.map,
+                                        .require_answer = needs_answers,
+                                        .drop_duplicates = false,
+                                        .drop_empty_answers = needs_answers,
+                                        .max_prompt_characters = 0,
+                                        .max_prompt_tokens = config.data.max_prompt_tokens,
+                                        .count_tokens =
+                                            [&](const Problem& p) {
+                                              const std::int64_t tokens =
+                                                  std::ssize(renderer.encode(p));
+                                              if (lengths != nullptr) lengths->push_back(tokens);
+                                              return tokens;
+                                            }},
+                                       &report);
+  check_gradable(problems, config.reward);
+  return problems;
+}
+
+namespace {
+
+// A warm-up that lasts as long as the run: the learning rate, or the method, that was asked for
+// never comes.
+void warn_of_warm_ups(const RunConfig& config, const Method& method, const Warn& warn) {
+  warn_of_warm_up(config, warn);
+  const std::int64_t gate = config.method.gate.warmup_steps;
+  if (method.gate.signal != GateSignal::kNone && gate >= config.train.steps)
+    warn(
+        fmt::format("method.gate.warmup_steps = {} is not less than train.steps = {}: the method's "
+                    "term is never used, and the run is plain GRPO",
+                    gate, config.train.steps));
+}
+
+}  // namespace
+
+void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
+                    const Warn& warn) {
+  const std::int64_t longest = config.rollout.max_sequence_tokens;
+  if (longest > shape.max_positions) {
+    warn(
+        fmt::format("rollout.max_sequence_tokens = {} is more than the model's {} "
+                    "positions: responses end there",
+                    longest, shape.max_positions));
+  } else if (method.needs_teacher() &&
+             longest + config.context.max_solution_tokens > shape.max_positions) {
+    warn(
+        fmt::format("with a solution of context.max_solution_tokens = {} a teacher's "
+                    "prompt and response may not fit the model's {} positions",
+                    config.context.max_solution_tokens, shape.max_positions));
+  }
+  warn_of_warm_ups(config, method, warn);
+  if (const std::string unbounded = unbounded_term_text(method, longest); !unbounded.empty())
+    warn(unbounded);
+  const CheckpointConfig& saved = config.checkpoint;
+  if (saved.keep_best.starts_with("val-") &&
+      (config.eval.benches.empty() || config.eval.every == 0)) {
+    warn(fmt::format("checkpoint.keep_best: nothing is evaluated, so there is no '{}'",
+                     saved.keep_best));
+  }
+}
+
+int run_training(const RunConfig& config, const RunOptions& options, Console& console,
+                 const std::function<bool()>& stop) {
+  return in_run_directory(config, options.resume, console,
+                          [&](Recorder& recorder, std::int64_t& last_step) {
+                            return train_in(recorder, config, options, console, stop, last_step);
+                          });
+}
+
+}  // namespace antisd

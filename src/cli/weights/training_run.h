@@ -1,0 +1,31 @@
+// A training run from its configuration: the objects, the run directory, resuming.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "algo/method.h"
+#include "cli/weights/model_parts.h"
+#include "cli/weights/run_options.h"
+#include "config/run_config.h"
+#include "data/prompt_set.h"
+#include "model/model_shape.h"
+#include "run/metrics/console.h"
+
+namespace antisd {
+
+// The problems of data.train. Tokens of every prompt, those that are dropped too, go to `lengths`.
+PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
+                        PromptSetReport& report, std::vector<std::int64_t>* lengths = nullptr);
+
+void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
+                    const Warn& warn);
+
+// Trains in config.record.dir until train.steps or until `stop` says so; then the last step is
+// saved. Returns the exit status: 0, or 130 where it was stopped. `config` is resolved.
+int run_training(const RunConfig& config, const RunOptions& options, Console& console,
+                 const std::function<bool()>& stop);
+
+}  // namespace antisd
