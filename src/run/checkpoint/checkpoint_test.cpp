@@ -96,6 +96,44 @@ TEST(Checkpoint, GoesOnInTheOtherPrecision) {
   }
 }
 
+// A frozen parameter has a weight in a checkpoint and nothing of the optimizer.
+TEST(Checkpoint, AFrozenParameterIsSavedAsItsWeight) {
+  const fs::path origin = testing::fixture("model/qwen3_gqa_tied");
+  const auto processes = alone();
+  const auto frozen_model = [&] {
+    CausalLm model = load_model(origin, at::kCPU, at::kBFloat16);
+    model.parameters().at("layers.0.qkv").spec.trainable = false;
+    return model;
+  };
+  CausalLm saved = frozen_model(), loaded = frozen_model();
+  AdamW optimizer(saved, {}, *processes), other(loaded, {}, *processes);
+  for (Parameter& parameter : saved.parameters())
+    parameter.value.mutable_grad() = at::ones_like(parameter.value);
+  optimizer.step(1e-2);
+  {
+    const at::NoGradGuard no_grad;
+    loaded.parameters().at("layers.0.qkv").value.zero_();
+  }
+  const testing::TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), 1, {saved, optimizer, origin}, {});
+  const SafetensorsFile file(path / "optimizer.safetensors");
+  const std::string name = "model.layers.0.self_attn.q_proj.weight";
+  for (const char* kind : {"exp_avg.", "exp_avg_sq.", "master."}) {
+    EXPECT_EQ(file.find(kind + name), nullptr);
+    EXPECT_NE(file.find(kind + std::string("model.layers.1.self_attn.q_proj.weight")), nullptr);
+  }
+  load_checkpoint(path, loaded, other);
+  EXPECT_EQ(other.steps(), 1);
+  for (const Parameter& parameter : saved.parameters()) {
+    const Parameter& again = loaded.parameters().at(parameter.name());
+    EXPECT_TRUE(again.value.equal(parameter.value)) << parameter.name();
+    ASSERT_EQ(again.master.defined(), parameter.name() != "layers.0.qkv");
+    if (again.master.defined()) {
+      EXPECT_TRUE(again.master.equal(parameter.master)) << parameter.name();
+    }
+  }
+}
+
 TEST(Checkpoint, HoldsWhatItSays) {
   const testing::TemporaryFolder folder;
   SmallRun run("qwen3_gqa_tied");
