@@ -36,8 +36,8 @@ bool needs_reference(const LossConfig& rules);
 // Whether any term has a weight.
 bool has_loss_terms(const LossConfig& rules);
 
-using AddedSums =
-    std::vector<double>;  // one for each row: the sum of its values, before the weight
+// One for each row: the sum of its values, before the weight.
+using AddedSums = std::vector<double>;
 
 // Adds every term's weighted loss and gradient to the token's, and its value to the sums.
 void add_loss_terms(const LossConfig& rules, const TermInput& token, TokenLoss& loss,

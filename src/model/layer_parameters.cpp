@@ -10,6 +10,19 @@ namespace {
 // WeightSlice::order: the order of a layer's tensors in files.
 constexpr int kNorms = 0, kWeights = 1, kBiases = 2, kHeadNorms = 3, kRouter = 4, kExperts = 5;
 
+std::int64_t count_rows(const auto& parts) {
+  std::int64_t rows = 0;
+  for (const auto& part : parts)
+    rows += part.count;
+  return rows;
+}
+
+auto with_suffix(auto parts, const char* suffix) {
+  for (auto& part : parts)
+    part.tensor += suffix;
+  return parts;
+}
+
 }  // namespace
 
 LayerParameters::LayerParameters(const ModelShape& shape, std::size_t layer)
@@ -37,23 +50,13 @@ void LayerParameters::norm(const std::string& name, const std::string& tensor) {
 
 void LayerParameters::weight(const std::string& name, std::int64_t inputs,
                              const std::vector<Rows>& projections) {
-  std::vector<Rows> rows;
-  std::int64_t outputs = 0;
-  for (const Rows& part : projections) {
-    rows.push_back({part.tensor + ".weight", part.count});
-    outputs += part.count;
-  }
-  add(name, ParameterKind::kMatrix, kWeights, {outputs, inputs}, rows);
+  add(name, ParameterKind::kMatrix, kWeights, {count_rows(projections), inputs},
+      with_suffix(projections, ".weight"));
 }
 
 void LayerParameters::bias(const std::string& name, const std::vector<Rows>& projections) {
-  std::vector<Rows> rows;
-  std::int64_t outputs = 0;
-  for (const Rows& part : projections) {
-    rows.push_back({part.tensor + ".bias", part.count});
-    outputs += part.count;
-  }
-  add(name + "_bias", ParameterKind::kBias, kBiases, {outputs}, rows);
+  add(name + "_bias", ParameterKind::kBias, kBiases, {count_rows(projections)},
+      with_suffix(projections, ".bias"));
 }
 
 void LayerParameters::attention(QkNorm norm) {
@@ -88,10 +91,7 @@ void LayerParameters::gated_unit() {
 
 void LayerParameters::add_experts(const std::string& name, std::int64_t inputs,
                                   const std::vector<Rows>& rows) {
-  std::int64_t outputs = 0;
-  for (const Rows& part : rows)
-    outputs += part.count;
-  add(name, ParameterKind::kMatrix, kExperts, {shape_.experts, outputs, inputs}, {});
+  add(name, ParameterKind::kMatrix, kExperts, {shape_.experts, count_rows(rows), inputs}, {});
   for (std::int64_t expert = 0; expert < shape_.experts; ++expert) {
     std::int64_t first = 0;
     for (const Rows& part : rows) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "algo/loss_terms.h"
 #include "inference/rollout_engine.h"
 #include "model/architecture.h"
 #include "ops/token_scores.h"
@@ -91,7 +92,7 @@ MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const M
   add("weights", element * count, MemoryTime::kAlways, each);
   if (!fp32) add("masters", 4 * trained, MemoryTime::kAlways, "4 bytes a parameter");
   add("moments", 8 * trained, MemoryTime::kAlways, "2 x 4 bytes a parameter");
-  if (config.loss.kl_coef > 0) add("reference", element * count, MemoryTime::kAlways, each);
+  if (needs_reference(config.loss)) add("reference", element * count, MemoryTime::kAlways, each);
 
   if (method.slow_teacher()) {
     add("teacher", (fp32 ? 4 : 4 + element) * count, MemoryTime::kAlways,

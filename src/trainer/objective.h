@@ -42,8 +42,8 @@ struct PassView {
 // Of the mean over `mean_tokens`. What an objective leaves empty or undefined is nothing.
 struct Derivative {
   std::vector<double> loss;  // of each target, before the mean; empty: not known on the host
-  std::vector<double>
-      by_logp;           // by each target's log-probability, not scaled; one: the same for all
+  // With respect to each target's log-probability, not scaled; one: the same for all.
+  std::vector<double> by_logp;
   at::Tensor by_hidden;  // [targets, width], scaled
   at::Tensor by_head;    // [rows of the head, width], fp32, scaled
 };

@@ -63,16 +63,10 @@ TEST_F(PolicyObjectiveTest, GradientIsThatOfTheWeightedLogProbabilities) {
   const auto tokens = static_cast<double>(loss_tokens());
   at::Tensor loss = at::zeros({});
   for (std::size_t r = 0; r < batch_.size(); ++r) {
-    std::vector<TokenId> ids = prompts_.prompts[r / 4].ids;
-    const std::size_t prompt = ids.size();
-    ids.insert(ids.end(), batch_[r].ids.begin(), batch_[r].ids.end());
-    const std::vector<std::vector<TokenId>> alone = {ids};
-    const at::Tensor logp = at::linear(model_.hidden_states(pack(alone, at::kCPU), Pass::kTraining),
-                                       model_.head().weight)
-                                .log_softmax(-1);
+    const std::vector<at::Tensor> logp = plain_logp(r);
     const double group = *batch_[r].group_advantage;
     for (std::size_t i = 0; i < batch_[r].ids.size(); ++i) {
-      const at::Tensor s = logp[static_cast<std::int64_t>(prompt + i) - 1][ids[prompt + i]];
+      const at::Tensor& s = logp[i];
       const double u = t[r].logp[i] - s.item<double>();
       const double advantage = group - 0.5 * (std::log1p(std::exp(u)) - std::log(2.0)) / 2;
       EXPECT_NEAR(batch_[r].token_advantage[i], advantage, 1e-5);

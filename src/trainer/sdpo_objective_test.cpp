@@ -88,16 +88,9 @@ TEST_F(SdpoObjectiveTest, DistillingTakesTheReferencesPenaltyToo) {
 
   at::Tensor penalty = at::zeros({});
   for (std::size_t r = 0; r < batch_.size(); ++r) {
-    std::vector<TokenId> ids = prompts_.prompts[r / 4].ids;
-    const std::size_t prompt = ids.size();
-    ids.insert(ids.end(), batch_[r].ids.begin(), batch_[r].ids.end());
-    const std::vector<std::vector<TokenId>> alone = {ids};
-    const at::Tensor logp = at::linear(model_.hidden_states(pack(alone, at::kCPU), Pass::kTraining),
-                                       model_.head().weight)
-                                .log_softmax(-1);
+    const std::vector<at::Tensor> logp = plain_logp(r);
     for (std::size_t i = 0; i < batch_[r].ids.size(); ++i) {
-      const at::Tensor d = batch_[r].reference.logp[i] -
-                           logp[static_cast<std::int64_t>(prompt + i) - 1][ids[prompt + i]];
+      const at::Tensor d = batch_[r].reference.logp[i] - logp[i];
       penalty = penalty + kCoefficient * (d.exp() - d - 1) / tokens;
     }
   }

@@ -78,6 +78,21 @@ class UpdateTest : public ::testing::Test {
     return all;
   }
 
+  // s of response r with plain tensor operations, its sequence alone; gradients are kept.
+  std::vector<at::Tensor> plain_logp(std::size_t r) const {
+    std::vector<TokenId> ids = prompts_.prompts[r / 4].ids;
+    const std::size_t prompt = ids.size();
+    ids.insert(ids.end(), batch_[r].ids.begin(), batch_[r].ids.end());
+    const std::vector<std::vector<TokenId>> alone = {ids};
+    const at::Tensor logp = at::linear(model_.hidden_states(pack(alone, at::kCPU), Pass::kTraining),
+                                       model_.head().weight)
+                                .log_softmax(-1);
+    std::vector<at::Tensor> own;
+    for (std::size_t i = prompt; i < ids.size(); ++i)
+      own.push_back(logp[static_cast<std::int64_t>(i) - 1][ids[i]]);
+    return own;
+  }
+
   std::vector<TargetSequence> graded_sequences() const {
     return student_sequences(prompts_, batch_, cut_mini_batches(batch_, 1)[0]);
   }
