@@ -12,10 +12,10 @@ else()
 endif()
 file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "#include \"cli/build_info.h\"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 const BuildInfo kBuildInfo = {
     \"${VERSION}\", \"${revision}\", \"${COMPILER}\", \"${BUILD_TYPE}\", \"${TORCH}\", \"${CUDA}\"};
 
-}  // namespace antisd
+}  // namespace antisd::inline cli
 ")

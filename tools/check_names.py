@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""Refuses two types of one name: linked into one program, they are one type to the linker, and it keeps either's functions.
+"""Checks namespaces and the names of types.
 
-Looks at classes, structs and enums at namespace scope in src/, bench/ and fuzz/; those of anonymous namespaces are a file's own.
-Test programs are programs of their own: a type that a *_test.cpp defines for itself belongs into an anonymous namespace too.
+A file of src/X lies in `namespace antisd::inline X`, or in a namespace within it, so that the linker tells the directories'
+names apart. Helpers of tests are in antisd::testing.
+
+No two types of src/, bench/ and fuzz/ have one name. In one directory they would be one type to the linker, which keeps
+either's functions; in two, whoever sees both could not say which is meant. Types of anonymous namespaces are a file's own;
+a type that a *_test.cpp defines for itself belongs into one.
 """
 import collections
 import pathlib
@@ -11,7 +15,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRIP = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
-OPENING = re.compile(r"(inline\s+)?namespace\s*([\w:]*)\s*$")
+OPENING = re.compile(r"(inline\s+)?namespace\s*((?:\w+|::|inline\s+)*)\s*$")
+INLINE = re.compile(r"inline\s+\w+(?:::)?")
 TYPE = re.compile(r"\b(?:class|struct|union|enum(?:\s+class|\s+struct)?)\s+(?:alignas\([^)]*\)\s*)?(?:\[\[[^\]]*\]\]\s*)?"
                   r"(\w+(?:::\w+)*)\s*(?:final\s*)?(?::(?!:)[^;{}]*)?$")
 
@@ -32,7 +37,7 @@ def types_of(text):
             begin = position + 1
             namespace, kind = OPENING.search(head), TYPE.search(head)
             if namespace:
-                scopes.append(namespace.group(2))
+                scopes.append(INLINE.sub("", namespace.group(2)).strip(":"))
                 continue
             if kind and None not in scopes and "" not in scopes:
                 line = text.count("\n", 0, position) + 1
@@ -40,19 +45,35 @@ def types_of(text):
             scopes.append(None)
 
 
+def misplaced(path, text):
+    """Lines that open another namespace than the directory's."""
+    parts = path.relative_to(ROOT).parts
+    if len(parts) < 3 or parts[0] != "src":
+        return
+    allowed = re.compile(rf"namespace antisd::(testing|inline {parts[1]}(::\w+)?) {{$")
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("namespace antisd") and not allowed.match(line):
+            yield f"{path.relative_to(ROOT)}:{number}: {line} here it is namespace antisd::inline {parts[1]}"
+
+
 def main():
+    strangers = []
     places = collections.defaultdict(list)
     for folder in ("src", "bench", "fuzz"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in {".h", ".cpp", ".cu", ".cuh"}:
-                for name, line in types_of(path.read_text()):
+                text = path.read_text()
+                strangers += misplaced(path, text)
+                for name, line in types_of(text):
                     places[name].append(f"{path.relative_to(ROOT)}:{line}")
     twice = {name: where for name, where in places.items() if len(where) > 1}
     for name, where in sorted(twice.items()):
         print(f"{name} is defined {len(where)} times: {', '.join(where)}")
-    if not twice:
-        print(f"names: {len(places)} types, each defined once")
-    return 1 if twice else 0
+    for place in strangers:
+        print(place)
+    if not twice and not strangers:
+        print(f"names: {len(places)} types, each defined once; namespaces follow directories")
+    return 1 if twice or strangers else 0
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def plain(code_points):
 
 def main():
     print("// Written by tools/record_unicode_data.py; run it again rather than edit this file.")
-    print('#include "text/tokenizer/unicode.h"\n\nnamespace antisd {')
+    print('#include "text/tokenizer/unicode.h"\n\nnamespace antisd::inline text {')
 
     base = {c: unicodedata.category(chr(c)) for c in CODE_POINTS}
     newer = []
@@ -101,7 +101,7 @@ def main():
             assert len(theirs) == 1
             rows.append((f"0x{c:04X}", f"0x{ord(theirs):04X}"))
     print_table("kNewLowercase", "From, to: lower-case letters that came after.", rows)
-    print("\n}  // namespace antisd")
+    print("\n}  // namespace antisd::inline text")
 
 
 main()

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 Advantages group_advantages(std::span<const std::optional<double>> rewards) {
   if (rewards.size() < 2) {
@@ -45,4 +45,4 @@ void set_advantages(ResponseBatch& batch) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

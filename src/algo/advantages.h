@@ -7,7 +7,7 @@
 
 #include "algo/response.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 // By sample. Nothing: the grade failed, and the response takes no part in the loss.
 using Advantages = std::vector<std::optional<double>>;
@@ -19,4 +19,4 @@ Advantages group_advantages(std::span<const std::optional<double>> rewards);
 // Response::group_advantage of the whole batch, group by group.
 void set_advantages(ResponseBatch& batch);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -9,7 +9,7 @@
 #include "algo/reward_summary.h"
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 using Rewards = std::vector<std::optional<double>>;
@@ -92,4 +92,4 @@ TEST(RewardSummary, CountsGroupsAndFailures) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -10,7 +10,7 @@
 #include "algo/shaping.h"
 #include "core/rng.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 constexpr std::size_t kTokens = 5, kRight = 3, kGroup = 8;
@@ -117,4 +117,4 @@ TEST(Bandit, AscentHoldsBackWhatDescentHurries) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 constexpr double kMaxLogRatio = 20;
@@ -38,4 +38,4 @@ KlPenalty kl_penalty(double new_logp, double reference_logp) {
           .gradient = within_limit(difference) ? -std::expm1(held) : 0};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

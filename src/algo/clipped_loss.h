@@ -4,7 +4,7 @@
 
 #include "config/run_config.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 struct ClippedLoss {
   double loss = 0;
@@ -25,4 +25,4 @@ struct KlPenalty {
 };
 KlPenalty kl_penalty(double new_logp, double reference_logp);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

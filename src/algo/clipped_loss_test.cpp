@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 const LossConfig kPaper;
@@ -89,4 +89,4 @@ TEST(KlPenalty, TheDerivativeIsTheLosss) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

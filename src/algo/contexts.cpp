@@ -1,6 +1,6 @@
 #include "algo/contexts.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 const char* context_source_name(ContextSource source) {
   static constexpr std::array<const char*, kContextSources> names = {"peer", "dataset", "answer",
@@ -8,4 +8,4 @@ const char* context_source_name(ContextSource source) {
   return names[static_cast<std::size_t>(source)];
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

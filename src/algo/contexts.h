@@ -7,7 +7,7 @@
 
 #include "text/tokenizer/vocabulary.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 enum class ContextSource {
   kPeer,      // a correct rollout of the same group
@@ -26,4 +26,4 @@ struct Context {
   std::vector<TokenId> prompt_ids;  // ends with the generation prompt; the response ids follow
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

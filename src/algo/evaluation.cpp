@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 double pass_at_k(std::int64_t n, std::int64_t c, std::int64_t k) {
   ANTISD_CHECK(0 <= c && c <= n);
@@ -38,4 +38,4 @@ std::string speedup_text(std::optional<double> speedup) {
   return speedup ? fmt::format("{:.1f}", *speedup) : "x";
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

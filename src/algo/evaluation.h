@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace antisd {
+namespace antisd::inline algo {
 
 // The unbiased estimate 1 - C(n-c, k) / C(n, k) from n samples of which c are correct; 1 <= k <= n.
 double pass_at_k(std::int64_t n, std::int64_t c, std::int64_t k);
@@ -27,4 +27,4 @@ std::optional<double> speedup(std::span<const EvaluatedStep> baseline,
 // "6.7", or "x" for never, as the paper's tables print it.
 std::string speedup_text(std::optional<double> speedup);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 TEST(PassAtK, IsUnbiased) {
@@ -47,4 +47,4 @@ TEST(Peak, IsTheFirstMaximum) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -8,7 +8,7 @@
 #include "algo/gate_signal.h"
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
@@ -197,4 +197,4 @@ void EntropyGate::restore(GateState state) {
   if (warm) state_.position = GatePosition::kOpen;  // whatever shut it is not watched any more
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

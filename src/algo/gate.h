@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline algo {
 
 enum class GateSignal { kNone, kEntropy, kStudentPerplexity, kTeacherPerplexity };
 enum class GateStatistic { kMedian, kMean, kAuto };
@@ -118,4 +118,4 @@ class EntropyGate {
   GateState state_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 double mean(std::span<const float> values) {
@@ -81,4 +81,4 @@ TeacherSummary summarise_teacher(std::span<const TokenScores> teacher) {
           .perplexity = perplexity(all_tokens(teacher, &TokenScores::logp))};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

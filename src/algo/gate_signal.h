@@ -12,7 +12,7 @@
 #include "algo/method.h"
 #include "algo/token_scores.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 // Mean of the middle two where the count is even; NaN without values.
 double median(std::vector<double> values);
@@ -36,4 +36,4 @@ struct TeacherSummary {
 };
 TeacherSummary summarise_teacher(std::span<const TokenScores> teacher);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

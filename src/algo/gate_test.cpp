@@ -9,7 +9,7 @@
 #include "algo/gate_signal.h"
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 using ::testing::AllOf;
@@ -352,4 +352,4 @@ TEST(GateSignal, SummarisesTheTeacher) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

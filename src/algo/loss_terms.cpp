@@ -5,7 +5,7 @@
 
 #include "algo/clipped_loss.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 TokenLoss reference_kl(const TermInput& token) {
@@ -45,4 +45,4 @@ void add_loss_terms(const LossConfig& rules, const TermInput& token, TokenLoss& 
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

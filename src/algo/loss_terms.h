@@ -9,7 +9,7 @@
 
 #include "config/run_config.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 // The loss of one token and its derivative by the new log-probability.
 struct TokenLoss {
@@ -43,4 +43,4 @@ using AddedSums = std::vector<double>;
 void add_loss_terms(const LossConfig& rules, const TermInput& token, TokenLoss& loss,
                     AddedSums& sums);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

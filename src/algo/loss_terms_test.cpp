@@ -6,7 +6,7 @@
 
 #include "algo/clipped_loss.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 using ::testing::ElementsAre;
@@ -43,4 +43,4 @@ TEST(LossTerms, EveryDerivativeIsThatOfItsLoss) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

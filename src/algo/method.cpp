@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/nearest.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 constexpr auto kTable = std::to_array<MethodRow>({
@@ -170,4 +170,4 @@ Method resolve_method(const MethodConfig& config, const LossConfig& loss) {
   return method;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

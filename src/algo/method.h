@@ -13,7 +13,7 @@
 #include "algo/gate.h"
 #include "config/run_config.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 enum class Shape { kJsd, kKl };  // phi(u), or u itself
 enum class Composition { kAdditive, kMultiplicative };
@@ -78,4 +78,4 @@ std::string method_text(const Method& method);
 // on countdown ended in text that never ends (docs/evidence.md); "" where it has one, or no weight.
 std::string unbounded_term_text(const Method& method, std::int64_t max_sequence_tokens);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

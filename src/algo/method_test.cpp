@@ -5,7 +5,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 using ::testing::AllOf;
@@ -176,4 +176,4 @@ TEST(Method, SaysWhatItDoes) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -2,7 +2,7 @@
 
 #include "algo/method.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 std::string entropies_text(const Method& method) {
@@ -91,4 +91,4 @@ std::string unbounded_term_text(const Method& method, std::int64_t max_sequence_
       method.name, bound, max_sequence_tokens * 12'000 / 16'384);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

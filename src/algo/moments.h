@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace antisd {
+namespace antisd::inline algo {
 
 struct Moments {
   std::int64_t count = 0;
@@ -48,4 +48,4 @@ struct Moments {
   }
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -1,6 +1,6 @@
 #include "algo/named_sums.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 Moments& NamedSums::operator[](std::string_view name) {
   for (auto& [known, sum] : sums_) {
@@ -22,4 +22,4 @@ void NamedSums::add(const NamedSums& other) {
     (*this)[name].add(sum);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -17,7 +17,7 @@
 
 #include "algo/moments.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 class NamedSums {
  public:
@@ -36,4 +36,4 @@ class NamedSums {
   std::deque<std::pair<std::string, Moments>> sums_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

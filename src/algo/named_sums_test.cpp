@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 TEST(NamedSums, AddUpByNameInTheOrderOfTheirFirstUse) {
@@ -26,4 +26,4 @@ TEST(NamedSums, AddUpByNameInTheOrderOfTheirFirstUse) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

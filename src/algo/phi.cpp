@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace antisd {
+namespace antisd::inline algo {
 
 double softplus(double u) {
   return std::max(u, 0.0) + std::log1p(std::exp(-std::abs(u)));
@@ -14,4 +14,4 @@ double phi(double u) {
   return (softplus(u) - std::numbers::ln2) / 2;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -2,7 +2,7 @@
 // teacher, as a function of u = t - s.
 #pragma once
 
-namespace antisd {
+namespace antisd::inline algo {
 
 // ln(1 + e^u), without overflow.
 double softplus(double u);
@@ -11,4 +11,4 @@ double softplus(double u);
 // large u.
 double phi(double u);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 TEST(Phi, HasThePublishedValues) {
@@ -104,4 +104,4 @@ TEST(Phi, MinusUAscendsTheReverseKl) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

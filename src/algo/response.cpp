@@ -2,7 +2,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 void check_responses(const ResponseBatch& batch) {
   for (const ResponseGroup& group : batch.groups) {
@@ -19,4 +19,4 @@ std::vector<TokenScores> scores_of(const ResponseBatch& batch, TokenScores Respo
   return all;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

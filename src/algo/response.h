@@ -26,7 +26,7 @@
 #include "algo/verdict.h"
 #include "text/tokenizer/vocabulary.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 enum class FinishReason { kStop, kLength };
 
@@ -72,4 +72,4 @@ void check_responses(const ResponseBatch& batch);
 // One field of every response, by number: what formulas over a whole batch take.
 std::vector<TokenScores> scores_of(const ResponseBatch& batch, TokenScores Response::*field);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -4,7 +4,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 Response response_of(std::size_t tokens, std::optional<double> reward) {
@@ -49,4 +49,4 @@ TEST(Verdict, ATruncatedResponseIsWrong) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -1,6 +1,6 @@
 #include "algo/response_text.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 void add_texts(std::span<Response> responses, const Tokenizer& tokenizer) {
   for (Response& response : responses) {
@@ -10,4 +10,4 @@ void add_texts(std::span<Response> responses, const Tokenizer& tokenizer) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

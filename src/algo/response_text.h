@@ -6,10 +6,10 @@
 #include "algo/response.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 // Fills Response::text: without special tokens; ids that the tokenizer does not know (padded rows
 // of the vocabulary) have no text.
 void add_texts(std::span<Response> responses, const Tokenizer& tokenizer);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

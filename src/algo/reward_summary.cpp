@@ -4,7 +4,7 @@
 
 #include "algo/moments.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 RewardSummary summarise_rewards(const ResponseBatch& batch) {
   Moments graded, finished, all_right, all_wrong;
@@ -34,4 +34,4 @@ RewardSummary summarise_rewards(const ResponseBatch& batch) {
           .grader_failed = failed};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -5,7 +5,7 @@
 
 #include "algo/response.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 // Over graded rollouts; NaN where there are none, which is not 0.
 struct RewardSummary {
@@ -18,4 +18,4 @@ struct RewardSummary {
 
 RewardSummary summarise_rewards(const ResponseBatch& batch);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

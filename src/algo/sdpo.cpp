@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 // Below it a bucket counts as this full: the k tokens may sum to 1 or, rounded, a little more.
@@ -43,4 +43,4 @@ SdpoLoss sdpo_loss(std::span<const double> student_logp, std::span<const double>
   return result;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline algo {
 
 struct SdpoLoss {
   double loss = 0;
@@ -22,4 +22,4 @@ struct SdpoLoss {
 SdpoLoss sdpo_loss(std::span<const double> student_logp, std::span<const double> teacher_logp,
                    double alpha);
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 using Values = std::vector<double>;
@@ -99,4 +99,4 @@ TEST(SdpoLoss, CertainTokensStayFinite) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

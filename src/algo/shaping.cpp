@@ -8,7 +8,7 @@
 #include "algo/phi.h"
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 // (x - mean) / (std + 1e-6) within one response, std with Bessel's correction; 0 for a lone token.
@@ -163,4 +163,4 @@ void add_sums(NamedSums& sums, const TokenLosses& losses, std::span<const float>
     sums[loss_terms()[i].name].add_sum(losses.added[i], count);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -25,7 +25,7 @@
 #include "algo/named_sums.h"
 #include "algo/response.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 
 // What turns a response's A, lambda, t and s into token advantages.
 struct Shaping {
@@ -81,4 +81,4 @@ TokenLosses token_losses(const Shaping& shaping, const Response& response,
 void add_sums(NamedSums& sums, const TokenLosses& losses,
               std::span<const float> student_entropy = {});
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

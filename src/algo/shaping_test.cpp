@@ -10,7 +10,7 @@
 #include "algo/phi.h"
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline algo {
 namespace {
 
 using ::testing::Each;
@@ -305,4 +305,4 @@ TEST(UpdateSums, SayHowLargeTheTermIs) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline algo

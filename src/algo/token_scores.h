@@ -3,11 +3,11 @@
 
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline algo {
 
 struct TokenScores {
   std::vector<float> logp;     // nats, one a response token
   std::vector<float> entropy;  // of the distribution the token was drawn from, nats
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace antisd {
+namespace antisd::inline algo {
 
 struct Verdict {
   std::optional<double> reward;  // 0 to 1; nothing where the grader failed, which is not a zero
@@ -33,4 +33,4 @@ inline Verdict truncated_verdict() {
   return wrong_verdict("", "truncated");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline algo

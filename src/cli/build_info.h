@@ -1,7 +1,7 @@
 // How this binary came to be; the values are written by CMake at each build.
 #pragma once
 
-namespace antisd {
+namespace antisd::inline cli {
 
 struct BuildInfo {
   const char* version;
@@ -14,4 +14,4 @@ struct BuildInfo {
 
 extern const BuildInfo kBuildInfo;
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

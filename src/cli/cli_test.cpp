@@ -1,7 +1,7 @@
 // The commands that need no weights: texts, templates, configuration, data, grades, help.
 #include "cli/command_testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 using ::testing::AllOf;
@@ -196,4 +196,4 @@ TEST_F(Cli, AFullDiskIsAnError) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

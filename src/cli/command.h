@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace antisd {
+namespace antisd::inline cli {
 
 struct Command {
   const char* name;
@@ -42,4 +42,4 @@ std::function<int()> add_version(CLI::App& app);
 // done, 1 failed while running, 2 bad usage, configuration or input, 130 stopped by a signal.
 int run_command_line(int argc, const char* const* argv);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -13,7 +13,7 @@
 #include "ops/tensor_errors.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline cli {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
@@ -127,4 +127,4 @@ int run_command_line(int argc, const char* const* argv) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -6,7 +6,7 @@
 #include "config/run_config.h"
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 struct ConfigOptions {
@@ -49,4 +49,4 @@ std::function<int()> add_config(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -12,7 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/report_file.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 int serve_until_interrupted(const DashboardOptions& options) {
@@ -48,4 +48,4 @@ std::function<int()> add_dashboard(CLI::App& app) {
   return [options] { return serve_until_interrupted(*options); };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

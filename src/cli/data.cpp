@@ -14,7 +14,7 @@
 #include "reward/code/grader.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 struct DataCommandOptions {
@@ -175,4 +175,4 @@ std::function<int()> add_data(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

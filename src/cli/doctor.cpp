@@ -21,7 +21,7 @@
 #include "ops/device.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -160,4 +160,4 @@ std::function<int()> add_doctor(CLI::App&) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

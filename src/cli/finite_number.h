@@ -11,7 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace antisd {
+namespace antisd::inline cli {
 
 inline CLI::Validator finite_number() {
   return CLI::Validator(
@@ -23,4 +23,4 @@ inline CLI::Validator finite_number() {
       "");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -12,7 +12,7 @@
 #include "reward/countdown_grader.h"
 #include "reward/math/grader.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 struct GradeCommandOptions {
@@ -124,4 +124,4 @@ std::function<int()> add_grade(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 std::atomic<bool> interrupted = false;
@@ -32,4 +32,4 @@ void outlive_refused_writes() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-namespace antisd {
+namespace antisd::inline cli {
 
 inline constexpr int kInterruptedStatus = 130;
 
@@ -17,4 +17,4 @@ const std::atomic<bool>& catch_interrupts();
 // it starts set SIGPIPE and SIGXFSZ back to the default.
 void outlive_refused_writes();
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -12,7 +12,7 @@
 
 #include "core/thread_pool.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 constexpr const char* kMark = "ANTISD_STARTED_ANEW";
@@ -56,4 +56,4 @@ void wait_passively(int argc, char** argv) {
   unsetenv(kPolicy);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -3,7 +3,7 @@
 // Sleeping costs little on quiet cores.
 #pragma once
 
-namespace antisd {
+namespace antisd::inline cli {
 
 // Makes them sleep. The run time reads OMP_WAIT_POLICY before main begins, so the program sets it
 // and restarts itself, once, where a command works with tensors on several threads and the user
@@ -11,4 +11,4 @@ namespace antisd {
 // starts inherits nothing of it.
 void wait_passively(int argc, char** argv);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "text/tokenizer/tokenizer_config.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 const Tokenizer& PromptReader::tokenizer() {
   if (!tokenizer_) tokenizer_ = Tokenizer::load(model_);
@@ -36,4 +36,4 @@ std::vector<std::int32_t> PromptReader::read(const Json& row) {
   return tokenizer().encode(required_string(row, "prompt"), /*add_special_tokens=*/true);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -10,7 +10,7 @@
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 class PromptReader {
  public:
@@ -31,4 +31,4 @@ class PromptReader {
   Json special_tokens_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

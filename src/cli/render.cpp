@@ -11,7 +11,7 @@
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer_config.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 struct RenderOptions {
@@ -72,4 +72,4 @@ std::function<int()> add_render(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -10,7 +10,7 @@
 #include "io/atomic_file.h"
 #include "report/run_finder.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 struct ReportOptions {
@@ -68,4 +68,4 @@ std::function<int()> add_report(CLI::App& app) {
   return [options] { return report(*options); };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -5,7 +5,7 @@
 #include "report/report_page.h"
 #include "report/run_finder.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 constexpr std::int64_t kReadBytes = std::int64_t{64} << 20;  // of a file at a time
@@ -65,4 +65,4 @@ WrittenReport write_report(const std::vector<Folder>& folders, const std::string
   return written;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

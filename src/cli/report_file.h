@@ -10,7 +10,7 @@
 #include "report/folder.h"
 #include "report/run_set.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 // The runs' evaluations compared, and the table of them above a page's own.
 Comparison compare(const RunSet& runs);
@@ -25,4 +25,4 @@ struct WrittenReport {
 WrittenReport write_report(const std::vector<Folder>& runs, const std::string& title,
                            const std::filesystem::path& file);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "io/jsonl.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 // Whoever writes rows by hand or waits for each answer makes a pause; whoever pours rows in does
@@ -99,4 +99,4 @@ int run_row_batches(const RowStreamOptions& options, const RowBatches& batches) 
   return 0;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -18,7 +18,7 @@
 #include "core/thread_pool.h"
 #include "io/jsonl.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 Json with_id(const Json& row, Json result) {
   const auto id = row.find("id");
@@ -222,4 +222,4 @@ std::vector<std::int32_t> ids_of(const Json& row, const std::string& name) {
   return ids;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

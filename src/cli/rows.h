@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 struct RowStreamOptions {
   std::string file = "-";  // "-" is standard input
@@ -51,4 +51,4 @@ const Json& required_field(const Json& row, const std::string& name);
 const std::string& required_string(const Json& row, const std::string& name);
 std::vector<std::int32_t> ids_of(const Json& row, const std::string& name);  // token ids, from 0 up
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -7,7 +7,7 @@
 #include "core/testing.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 // What run_rows writes to standard output.
@@ -60,4 +60,4 @@ TEST_F(RowOrder, SeveralWorkersStopWhereOneStops) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

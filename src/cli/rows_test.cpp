@@ -9,7 +9,7 @@
 #include "core/limit_testing.h"
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 // In a process of its own with little memory: how run_rows ends, its message on standard error.
@@ -58,4 +58,4 @@ TEST(Rows, AReaderThatFailsEndsTheThreadsBesideIt) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -13,7 +13,7 @@
 #include "report/sweep/arms.h"
 #include "report/sweep/outcome_words.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 namespace fs = std::filesystem;
 
@@ -69,4 +69,4 @@ int sweep_and_report(SweepSettings settings, const SweepOutput& output, Console&
   return end.failed.empty() ? 0 : 1;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

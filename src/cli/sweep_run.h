@@ -8,7 +8,7 @@
 #include "report/sweep/sweep.h"
 #include "run/metrics/console.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 // The path of this program, for the processes it starts.
 std::filesystem::path own_program();
@@ -27,4 +27,4 @@ struct SweepOutput {
 int sweep_and_report(SweepSettings settings, const SweepOutput& output, Console& console,
                      const std::function<bool()>& stop);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -61,4 +61,4 @@ bool StopStrings::complete(const Tokenizer& tokenizer, std::span<const std::int3
   return find(readable_text(tokenizer, ids.last(tail))).has_value();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -9,7 +9,7 @@
 
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 // Text without special tokens. A model's vocabulary is often padded: ids that no token has are left
 // out, as transformers does.
@@ -49,4 +49,4 @@ class StopStrings {
   std::size_t longest_ = 0;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -7,7 +7,7 @@
 #include "cli/rows.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 struct TokenizeOptions {
@@ -48,4 +48,4 @@ std::function<int()> add_detokenize(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -5,7 +5,7 @@
 #include "cli/build_info.h"
 #include "cli/command.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 std::function<int()> add_version(CLI::App&) {
   return [] {
@@ -17,4 +17,4 @@ std::function<int()> add_version(CLI::App&) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/nearest.h"
 
-namespace antisd {
+namespace antisd::inline config {
 namespace {
 
 constexpr std::array<std::string_view, 11> kMeaning = {
@@ -119,4 +119,4 @@ void check_changes(const std::vector<ConfigChange>& changes,
                              fmt::join(flags, " "))});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline config

@@ -14,7 +14,7 @@
 
 #include "config/run_config.h"
 
-namespace antisd {
+namespace antisd::inline config {
 
 enum class ChangeKind { kMeaning, kTraining, kHarmless };
 
@@ -36,4 +36,4 @@ std::vector<ConfigChange> config_changes(const RunConfig& before, const RunConfi
 void check_changes(const std::vector<ConfigChange>& changes,
                    const std::vector<std::string>& allowed, const std::string& where);
 
-}  // namespace antisd
+}  // namespace antisd::inline config

@@ -7,7 +7,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline config {
 namespace {
 
 using ::testing::AllOf;
@@ -90,4 +90,4 @@ TEST(ConfigChanges, LongValuesAreShortened) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline config

@@ -7,7 +7,7 @@
 #include "config/run_config.h"
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline config {
 namespace {
 
 struct PresetKey {
@@ -186,4 +186,4 @@ void RunConfig::validate_method() const {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline config

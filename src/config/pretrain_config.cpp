@@ -1,6 +1,6 @@
 #include "config/run_config.h"
 
-namespace antisd {
+namespace antisd::inline config {
 
 void RunConfig::describe_pretraining() {
   OptionSet& o = options_;
@@ -67,4 +67,4 @@ void RunConfig::describe_pretraining() {
   o.add("pretrain.new_model.tied_head", pretrain.new_model.tied_head, "the head is the embedding");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline config

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline config {
 
 RunConfig::RunConfig() {
   describe_data_and_model();
@@ -150,4 +150,4 @@ void RunConfig::validate() const {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline config

@@ -13,7 +13,7 @@
 
 #include "core/option_set.h"
 
-namespace antisd {
+namespace antisd::inline config {
 
 struct ModelConfig {
   std::string path;
@@ -227,4 +227,4 @@ class RunConfig {
   OptionSet options_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline config

@@ -9,7 +9,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline config {
 namespace {
 
 using testing::error_of;
@@ -227,4 +227,4 @@ TEST(RunConfig, TheDocumentationPageIsTheDescription) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline config

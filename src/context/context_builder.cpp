@@ -5,7 +5,7 @@
 #include "context/solution.h"
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline context {
 
 ContextBuilder::ContextBuilder(const ContextConfig& config, const std::string& task,
                                std::uint64_t seed, const PromptRenderer& renderer)
@@ -83,4 +83,4 @@ std::vector<ChatMessage> ContextBuilder::teacher_messages(const Problem& problem
   return messages;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline context

@@ -19,7 +19,7 @@
 #include "context/templates.h"
 #include "data/prompts.h"
 
-namespace antisd {
+namespace antisd::inline context {
 
 struct Solution {
   ContextSource source = ContextSource::kFeedback;
@@ -55,4 +55,4 @@ class ContextBuilder {
   const PromptRenderer& renderer_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline context

@@ -9,7 +9,7 @@
 #include "core/check.h"
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline context {
 namespace {
 
 using ::testing::EndsWith;
@@ -233,4 +233,4 @@ TEST(PromptRenderer, QwensTeacherPrompt) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline context

@@ -1,6 +1,6 @@
 #include "context/peer_picker.h"
 
-namespace antisd {
+namespace antisd::inline context {
 namespace {
 
 std::vector<std::size_t> others(const std::vector<bool>& may_be_shown,
@@ -32,4 +32,4 @@ std::optional<std::size_t> PeerPicker::pick(std::uint32_t step, std::uint32_t pr
   return draw(others(may_be_shown, i), i);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline context

@@ -9,7 +9,7 @@
 
 #include "core/rng.h"
 
-namespace antisd {
+namespace antisd::inline context {
 
 enum class PeerMode {
   kRollout,  // a draw for each rollout
@@ -30,4 +30,4 @@ class PeerPicker {
   PeerMode mode_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline context

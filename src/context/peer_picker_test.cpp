@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline context {
 namespace {
 
 std::vector<bool> correct(std::initializer_list<std::size_t> which, std::size_t group_size = 8) {
@@ -81,4 +81,4 @@ TEST(PeerPicker, TheDrawDependsOnSeedStepPromptAndRollout) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline context

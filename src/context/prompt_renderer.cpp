@@ -5,7 +5,7 @@
 #include "context/templates.h"
 #include "data/template_variables.h"
 
-namespace antisd {
+namespace antisd::inline context {
 
 PromptRenderer::PromptRenderer(Tokenizer tokenizer, std::optional<ChatTemplate> chat,
                                const DataConfig& config)
@@ -52,4 +52,4 @@ Prompt PromptRenderer::prompt(const Problem& problem, std::uint32_t index) const
   return {.id = problem.id, .index = index, .problem = &problem, .ids = encode(problem)};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline context

@@ -17,7 +17,7 @@
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline context {
 
 class PromptRenderer {
  public:
@@ -57,4 +57,4 @@ class PromptRenderer {
   Json variables_;  // of every rendering
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline context

@@ -1,6 +1,6 @@
 #include "context/solution.h"
 
-namespace antisd {
+namespace antisd::inline context {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD: half a character at the cut
@@ -22,4 +22,4 @@ std::string shorten_solution(const Tokenizer& tokenizer, const std::string& text
   return head + std::string(kCutMarker) + tail;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline context

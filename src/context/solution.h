@@ -7,7 +7,7 @@
 
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline context {
 
 inline constexpr std::string_view kCutMarker = "\n[...]\n";
 
@@ -16,4 +16,4 @@ inline constexpr std::string_view kCutMarker = "\n[...]\n";
 std::string shorten_solution(const Tokenizer& tokenizer, const std::string& text,
                              std::int64_t budget);
 
-}  // namespace antisd
+}  // namespace antisd::inline context

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/nearest.h"
 
-namespace antisd {
+namespace antisd::inline context {
 namespace {
 
 using Tasks = std::map<std::string, TaskTemplates, std::less<>>;
@@ -157,4 +157,4 @@ std::string text_after_last(std::string_view text, std::string_view marker) {
   return std::string(text.substr(first, text.find_last_not_of(kSpace) - first + 1));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline context

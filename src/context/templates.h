@@ -12,7 +12,7 @@
 #include "algo/response.h"
 #include "config/run_config.h"
 
-namespace antisd {
+namespace antisd::inline context {
 
 struct TaskTemplates {
   std::string student;                   // {problem}
@@ -51,4 +51,4 @@ std::string feedback_text(const TaskTemplates& templates, const Verdict& verdict
 // none.
 std::string text_after_last(std::string_view text, std::string_view marker);
 
-}  // namespace antisd
+}  // namespace antisd::inline context

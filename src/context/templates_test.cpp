@@ -4,7 +4,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline context {
 namespace {
 
 using testing::error_of;
@@ -75,4 +75,4 @@ TEST(Templates, TheTaskIsTheRewards) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline context

@@ -2,11 +2,11 @@
 
 #include <filesystem>
 
-namespace antisd {
+namespace antisd::inline core {
 
 void fail_check(const char* file, int line, const std::string& text) {
   throw CheckFailure(fmt::format("{}:{}: does not hold: {}",
                                  std::filesystem::path(file).filename().string(), line, text));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline core {
 
 class CheckFailure : public std::logic_error {
  public:
@@ -16,7 +16,7 @@ class CheckFailure : public std::logic_error {
 
 [[noreturn]] void fail_check(const char* file, int line, const std::string& text);
 
-}  // namespace antisd
+}  // namespace antisd::inline core
 
 #define ANTISD_CHECK(condition)                                             \
   do {                                                                      \

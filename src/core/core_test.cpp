@@ -3,7 +3,7 @@
 #include "core/check.h"
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 TEST(Error, SaysWhereWhatAndRemedyInOneLine) {
@@ -27,4 +27,4 @@ TEST(Check, ShowsBothValues) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 namespace fs = std::filesystem;
@@ -47,4 +47,4 @@ std::optional<double> cpu_quota(const fs::path& membership, const fs::path& root
   return least;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <optional>
 
-namespace antisd {
+namespace antisd::inline core {
 
 // The smallest quota of this process's groups and of those above them, versions 1 and 2; nothing
 // where none is set. `membership` is a file such as /proc/self/cgroup, `root` where groups are.
 std::optional<double> cpu_quota(const std::filesystem::path& membership = "/proc/self/cgroup",
                                 const std::filesystem::path& root = "/sys/fs/cgroup");
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -6,7 +6,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 class CpuQuota : public ::testing::Test {
@@ -50,4 +50,4 @@ TEST_F(CpuQuota, OfFilesThatAreNotThereOrDamaged) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -1,6 +1,6 @@
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 std::string join_message(const std::string& problem, const ErrorContext& context) {
@@ -21,4 +21,4 @@ std::string Error::message() const {
   return what();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace antisd {
+namespace antisd::inline core {
 
 struct ErrorContext {
   std::string where;   // file, file:line, key or tensor name
@@ -48,4 +48,4 @@ class RunError : public Error {
       : Error(std::move(problem), std::move(context), 1) {}
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace antisd {
+namespace antisd::inline core {
 
 int edit_distance(std::string_view a, std::string_view b) {
   std::vector<int> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
@@ -39,4 +39,4 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   return nearest;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -14,7 +14,7 @@
 #include "core/toml_text.h"
 #include "core/utf8.h"
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 // Thrown while a node is converted; the caller, who knows key and place, turns it into an
@@ -289,4 +289,4 @@ void OptionSet::assign_from(int source, std::string_view key_and_value) {
   OptionReader::set(option, *parsed->get("value"), source, where);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

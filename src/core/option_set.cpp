@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/toml_text.h"
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 template <typename... Cases>
@@ -194,4 +194,4 @@ std::string OptionSet::to_help() const {
   return text;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -27,7 +27,7 @@
 #include <variant>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline core {
 
 using Scalar = std::variant<bool, std::int64_t, double, std::string>;
 using ScalarMap = std::map<std::string, Scalar>;
@@ -122,4 +122,4 @@ class OptionSet {
   std::deque<Option> options_;  // a deque: references that add() returned stay valid
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline core

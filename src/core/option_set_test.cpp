@@ -8,7 +8,7 @@
 #include "core/nearest.h"
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 using ::testing::AllOf;
@@ -218,4 +218,4 @@ TEST(NearestName, CountsSwapsAsOne) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline core

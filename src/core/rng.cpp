@@ -2,7 +2,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 // Multipliers and Weyl increments of Philox 4x32.
@@ -57,4 +57,4 @@ std::uint64_t CounterRng::below(std::uint64_t bound, const RandomPlace& place) c
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(bits(place)) * bound >> 64);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

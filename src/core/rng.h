@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdint>
 
-namespace antisd {
+namespace antisd::inline core {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
@@ -57,4 +57,4 @@ inline PhiloxBlock counter_of(const RandomPlace& place) {
   return {place.position, place.sample, place.prompt, place.step};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 // The known answers that the authors of Philox publish with Random123 for philox4x32, 10 rounds.
@@ -64,4 +64,4 @@ TEST(CounterRng, BelowIsUniformOverSmallBounds) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline core

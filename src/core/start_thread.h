@@ -4,9 +4,9 @@
 #include <functional>
 #include <thread>
 
-namespace antisd {
+namespace antisd::inline core {
 
 // A thread that runs `body`; the caller joins it. RunError where the system gives none.
 std::thread start_thread(std::function<void()> body);
 
-}  // namespace antisd
+}  // namespace antisd::inline core

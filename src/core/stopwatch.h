@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace antisd {
+namespace antisd::inline core {
 
 class Stopwatch {
  public:
@@ -18,4 +18,4 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline core

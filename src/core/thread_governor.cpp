@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 namespace fs = std::filesystem;
@@ -87,4 +87,4 @@ void ThreadGovernor::observe() {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -14,7 +14,7 @@
 #include <functional>
 #include <optional>
 
-namespace antisd {
+namespace antisd::inline core {
 
 // Of all threads of this process since they began, in seconds.
 struct CpuTimes {
@@ -48,4 +48,4 @@ class ThreadGovernor {
   std::optional<CpuTimes> before_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline core

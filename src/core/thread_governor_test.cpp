@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 using ::testing::ElementsAre;
@@ -89,4 +89,4 @@ TEST(ThreadGovernor, ACoreIsAlwaysLeft) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "core/start_thread.h"
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 // One parallel_for: shared by the caller and the helpers it enqueued, some of which may start late.
@@ -151,4 +151,4 @@ int available_threads() {
   return std::max(threads, 1);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

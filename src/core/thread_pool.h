@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline core {
 
 class ThreadPool {
  public:
@@ -59,4 +59,4 @@ class ThreadPool {
 // least 1.
 int available_threads();
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -10,7 +10,7 @@
 #include "core/limit_testing.h"
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 TEST(ThreadPool, RunsEveryIndexOnce) {
@@ -98,4 +98,4 @@ TEST(ThreadPool, AtLeastOneThreadIsAvailable) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace antisd {
+namespace antisd::inline core {
 
 std::string toml_value(bool value) {
   return value ? "true" : "false";
@@ -59,4 +59,4 @@ std::string toml_key(std::string_view key) {
   return bare ? std::string(key) : toml_value(key);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline core {
 
 std::string toml_value(bool value);
 std::string toml_value(std::int64_t value);
@@ -44,4 +44,4 @@ std::string toml_value(const std::map<std::string, Value>& table) {
   return text + "}";
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 struct Sequence {
@@ -89,4 +89,4 @@ std::string replace_invalid_utf8(std::string_view text) {
   return result;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline core

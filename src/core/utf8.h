@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline core {
 
 // The byte offset of the first ill-formed sequence, or nothing where the text is well-formed.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
@@ -21,4 +21,4 @@ void append_utf8(std::string& text, char32_t code_point);
 // Rust's from_utf8_lossy and Python's errors="replace" do.
 std::string replace_invalid_utf8(std::string_view text);
 
-}  // namespace antisd
+}  // namespace antisd::inline core

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline core {
 namespace {
 
 TEST(Utf8, EveryCodePointSurvivesARoundTrip) {
@@ -36,4 +36,4 @@ TEST(Utf8, ReplacesMaximalSubparts) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline core

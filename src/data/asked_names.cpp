@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 bool is_name_byte(char c) {
@@ -70,4 +70,4 @@ std::string helpers_of_prompt(std::string_view prompt, std::string_view entry_po
   return asked_names(before, tests).empty() ? "" : std::string(before) + "\n";
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

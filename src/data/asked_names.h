@@ -10,7 +10,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 // The names that a solution defines at its top level and the tests use: "function" or "class".
 Json asked_names(std::string_view solution, std::string_view tests);
@@ -21,4 +21,4 @@ Json asked_names(std::string_view solution, std::string_view tests);
 std::string helpers_of_prompt(std::string_view prompt, std::string_view entry_point,
                               std::string_view tests);
 
-}  // namespace antisd
+}  // namespace antisd::inline data

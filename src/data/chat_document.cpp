@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 void check_messages(const Json& messages) {
@@ -83,4 +83,4 @@ TrainingDocument ChatEncoder::encode(const Json& messages) const {
   return document;  // what follows the last turn that counts teaches nothing
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

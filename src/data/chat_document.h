@@ -14,7 +14,7 @@
 #include "data/template_variables.h"
 #include "text/chat_template.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 struct TrainingDocument {
   std::vector<TokenId> ids;
@@ -44,4 +44,4 @@ class ChatEncoder {
   Json variables_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -7,7 +7,7 @@
 #include "data/overlap.h"
 #include "data/prompt_set.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 void note(Finding& finding, const std::string& example, std::size_t limit) {
@@ -161,4 +161,4 @@ DataReport check_data(const std::vector<std::string>& files, const CheckOptions&
   return report;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

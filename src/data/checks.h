@@ -12,7 +12,7 @@
 
 #include "data/problem.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 struct CheckOptions {
   ColumnMap map;                              // of the checked files; benchmarks are native
@@ -65,4 +65,4 @@ struct DataReport {
 // InputError as PromptSet::load; a missing answer column counts as empty answers.
 DataReport check_data(const std::vector<std::string>& files, const CheckOptions& options = {});
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -7,7 +7,7 @@
 #include "core/testing.h"
 #include "data/overlap.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -137,4 +137,4 @@ TEST(ChecksRealData, KnownOverlaps) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline data

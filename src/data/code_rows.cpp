@@ -6,7 +6,7 @@
 #include "data/asked_names.h"
 #include "data/problem.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 struct Context {
@@ -302,4 +302,4 @@ std::optional<Json> native_code_row(const Json& row, const std::string& where,
   return native;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

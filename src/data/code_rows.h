@@ -25,7 +25,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 bool is_raw_code_row(const Json& row);
 
@@ -38,4 +38,4 @@ std::optional<Json> native_code_row(const Json& row, const std::string& where,
 // The test code for a row of EvalPlus's own files (evalplus_rows.cpp). Inputs are JSON text.
 Json evalplus_tests(const Json& row, const std::string& where);
 
-}  // namespace antisd
+}  // namespace antisd::inline data

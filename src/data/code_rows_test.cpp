@@ -11,7 +11,7 @@
 #include "data/problem.h"
 #include "data/row_reader.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 using ::testing::AllOf;
@@ -372,4 +372,4 @@ TEST(CodeRowsRealData, EveryFileConverts) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -10,7 +10,7 @@
 #include "io/atomic_file.h"
 #include "io/jsonl.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 bool to_parquet(const std::filesystem::path& output) {
@@ -171,4 +171,4 @@ std::int64_t show_data(const std::filesystem::path& input, const ShowOptions& op
   return shown;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

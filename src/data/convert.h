@@ -13,7 +13,7 @@
 
 #include "data/problem.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 struct ConvertOptions {
   enum class Rows {
@@ -56,4 +56,4 @@ struct ShowOptions {
 std::int64_t show_data(const std::filesystem::path& input, const ShowOptions& options,
                        const std::function<void(const Json&)>& emit);
 
-}  // namespace antisd
+}  // namespace antisd::inline data

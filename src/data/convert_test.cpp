@@ -9,7 +9,7 @@
 #include "data/prompt_set.h"
 #include "data/row_reader.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 using testing::error_of;
@@ -178,4 +178,4 @@ TEST_F(ConvertTest, RealRoundTrip) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline data

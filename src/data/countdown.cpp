@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 constexpr std::string_view kPrefix = "countdown:";
@@ -211,4 +211,4 @@ CountdownDocument countdown_document(const CountdownSource& source, const MixCon
   return document;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

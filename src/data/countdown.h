@@ -18,7 +18,7 @@
 #include "core/rng.h"
 #include "data/problem.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 inline constexpr int kCountdownMaxResult = 400;
 
@@ -94,4 +94,4 @@ struct CountdownDocument {
 CountdownDocument countdown_document(const CountdownSource& source, const MixConfig& mix,
                                      std::uint32_t step, std::uint32_t index);
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -9,7 +9,7 @@
 #include "core/testing.h"
 #include "data/prompt_set.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 using ::testing::HasSubstr;
@@ -193,4 +193,4 @@ TEST(CountdownTask, DocumentsFollowTheMix) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline data

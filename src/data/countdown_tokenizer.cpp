@@ -3,7 +3,7 @@
 #include "data/countdown.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 // The order is part of every model that was trained with it.
@@ -54,4 +54,4 @@ std::map<std::string, std::string> countdown_tokenizer_files() {
            "{% endfor %}"}};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

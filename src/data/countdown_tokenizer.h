@@ -5,10 +5,10 @@
 #include <map>
 #include <string>
 
-namespace antisd {
+namespace antisd::inline data {
 
 // tokenizer.json, tokenizer_config.json and chat_template.jinja, by name. The template says what
 // the messages say, one blank between them and [EOS] behind what the assistant said.
 std::map<std::string, std::string> countdown_tokenizer_files();
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -12,7 +12,7 @@
 #include "data/file_documents.h"
 #include "data/prompt_stream.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 using Report = std::function<void(const std::string&)>;
@@ -199,4 +199,4 @@ std::vector<TrainingDocument> DocumentsAhead::next() {
   return batch;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -17,7 +17,7 @@
 #include "config/run_config.h"
 #include "data/chat_document.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 class Documents {
  public:
@@ -73,4 +73,4 @@ class DocumentsAhead {
   std::unique_ptr<Queue> queue_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline data

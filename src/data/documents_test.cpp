@@ -7,7 +7,7 @@
 #include "data/file_documents.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -159,4 +159,4 @@ TEST(Documents, OfTheTask) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline data

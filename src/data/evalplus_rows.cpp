@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "data/code_rows.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 // How outputs are compared where equality is not what the problem asks for; EvalPlus keeps the same
@@ -146,4 +146,4 @@ Json evalplus_tests(const Json& row, const std::string& where) {
   return {{"kind", "functional"}, {"code", code}, {"entry_point", name}};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

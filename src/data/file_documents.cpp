@@ -6,7 +6,7 @@
 #include "data/row_reader.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 // What `action` refuses, said with its place.
@@ -138,4 +138,4 @@ std::vector<TrainingDocument> read_documents(
   return reading.finish(report);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -4,7 +4,7 @@
 
 #include "data/documents.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 // Text, each document with its end token, is laid end to end and cut into pieces of `max_tokens`,
 // so that only the last piece is shorter; every token of a piece but its first counts. Chats stay
@@ -14,4 +14,4 @@ std::vector<TrainingDocument> read_documents(const std::vector<std::string>& fil
                                              const DocumentText& text, std::int64_t max_tokens,
                                              const std::function<void(const std::string&)>& report);
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -9,7 +9,7 @@
 #include "core/utf8.h"
 #include "text/tokenizer/unicode.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 bool is_ascii_space(char c) {
@@ -143,4 +143,4 @@ std::int64_t count_characters(std::string_view text) {
                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline data {
 
 // White space (Unicode's) collapsed to one blank and trimmed, case folded.
 std::string normalised_text(std::string_view text);
@@ -23,4 +23,4 @@ std::vector<std::uint64_t> word_ngrams(std::string_view text, std::size_t n);
 // Unicode characters, as a person counts them, not bytes.
 std::int64_t count_characters(std::string_view text);
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 using ::testing::IsEmpty;
@@ -42,4 +42,4 @@ TEST(Normalise, CharactersAreCodePoints) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline data

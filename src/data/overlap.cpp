@@ -2,7 +2,7 @@
 
 #include "data/normalise.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 constexpr std::size_t kGramWords = 5;
@@ -54,4 +54,4 @@ void OverlapIndex::add(const std::string& training) {
   rows_found_ += found_one;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline data {
 
 struct OverlapMatch {
   std::int64_t row = -1;     // of the training problem, in the order of add(); -1: none
@@ -42,4 +42,4 @@ class OverlapIndex {
   std::vector<std::int32_t> touched_;  // those of shared_ that are not
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -7,7 +7,7 @@
 #include "core/utf8.h"
 #include "data/code_rows.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 const std::vector<std::string>& native_columns() {
@@ -299,4 +299,4 @@ Problem ProblemParser::parse(Json& row, const std::string& where, const std::str
   return problem;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -15,7 +15,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 struct ChatMessage {
   std::string role, content;
@@ -72,4 +72,4 @@ class ProblemParser {
   bool require_answer_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -9,7 +9,7 @@
 #include "data/normalise.h"
 #include "data/row_reader.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 constexpr std::size_t kExamples = 5;
@@ -159,4 +159,4 @@ PromptSet PromptSet::load(const PromptSetOptions& options, PromptSetReport* repo
   return set;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -14,7 +14,7 @@
 
 #include "data/problem.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 struct PromptSetOptions {
   std::vector<std::string> files;
@@ -62,4 +62,4 @@ class PromptSet {
   std::string fingerprint_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline data

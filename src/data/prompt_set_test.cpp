@@ -8,7 +8,7 @@
 #include "data/row_reader.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 using ::testing::AllOf;
@@ -358,4 +358,4 @@ TEST(PromptSetRealData, EveryTrainAndBenchFileLoads) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/rng.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 constexpr std::uint64_t kMaxWord = std::numeric_limits<std::uint32_t>::max();
@@ -108,4 +108,4 @@ void PromptStream::restore(const Json& state) {
   position_ = position;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

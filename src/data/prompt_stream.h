@@ -18,7 +18,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 struct PromptStreamOptions {
   std::uint64_t seed = 0;
@@ -51,4 +51,4 @@ class PromptStream {
   std::vector<std::uint32_t> order_;  // the permutation of epoch_
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -152,4 +152,4 @@ TEST(PromptStream, SaysWhatChanged) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline data

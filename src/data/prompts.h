@@ -8,7 +8,7 @@
 #include "data/problem.h"
 #include "text/tokenizer/vocabulary.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 struct Prompt {
   std::string id;                    // of the problem
@@ -22,4 +22,4 @@ struct PromptBatch {
   std::vector<Prompt> prompts;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline data

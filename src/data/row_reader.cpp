@@ -7,7 +7,7 @@
 #include "data/countdown.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 // Behind the JSON value that starts at `position`, or the end of the text where it does not close.
@@ -159,4 +159,4 @@ std::string RowReader::where() const {
   return fmt::format("{}:row {}", path_.string(), row_);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -17,7 +17,7 @@
 #include "io/jsonl.h"
 #include "io/parquet.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 class RowReader {
  public:
@@ -46,4 +46,4 @@ class RowReader {
 // and Infinity there, which Python's json reads and a JSON value of ours cannot hold.
 std::string quote_evalplus_inputs(std::string_view line);
 
-}  // namespace antisd
+}  // namespace antisd::inline data

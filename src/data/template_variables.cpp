@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/nearest.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 Json template_variables(const Tokenizer& tokenizer, const ScalarMap& chat_options) {
   Json variables = Json::object();
@@ -35,4 +35,4 @@ void check_chat_options(const ChatTemplate& chat, const ScalarMap& chat_options)
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

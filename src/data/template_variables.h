@@ -7,7 +7,7 @@
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline data {
 
 Json template_variables(const Tokenizer& tokenizer, const ScalarMap& chat_options);
 
@@ -15,4 +15,4 @@ Json template_variables(const Tokenizer& tokenizer, const ScalarMap& chat_option
 // nothing, as a mistyped one does.
 void check_chat_options(const ChatTemplate& chat, const ScalarMap& chat_options);
 
-}  // namespace antisd
+}  // namespace antisd::inline data

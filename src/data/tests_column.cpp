@@ -2,7 +2,7 @@
 #include "core/error.h"
 #include "data/problem.h"
 
-namespace antisd {
+namespace antisd::inline data {
 namespace {
 
 constexpr std::string_view kRemedy =
@@ -55,4 +55,4 @@ Json checked_tests(Json tests, const std::string& where) {
   return tests;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline data

@@ -5,7 +5,7 @@
 #include "core/check.h"
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline dist {
 namespace {
 
 class Alone : public Communicator {
@@ -40,4 +40,4 @@ std::unique_ptr<Communicator> alone() {
   return std::make_unique<Alone>();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline dist

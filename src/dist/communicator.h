@@ -18,7 +18,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline dist {
 
 class Communicator {
  public:
@@ -50,4 +50,4 @@ void refuse_several(const Communicator& processes);
 // A run of one process.
 std::unique_ptr<Communicator> alone();
 
-}  // namespace antisd
+}  // namespace antisd::inline dist

@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline dist {
 namespace {
 
 TEST(Communicator, OneProcessKeepsWhatItHas) {
@@ -30,4 +30,4 @@ TEST(Communicator, OneProcessKeepsWhatItHas) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline dist

@@ -15,7 +15,7 @@
 #include "data/overlap.h"
 #include "data/row_reader.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -293,4 +293,4 @@ std::vector<std::string> overlap_notes(std::span<const Benchmark> benchmarks,
   return notes;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

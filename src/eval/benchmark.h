@@ -16,7 +16,7 @@
 #include "config/run_config.h"
 #include "data/problem.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 struct Benchmark {
   std::string name;
@@ -51,4 +51,4 @@ std::vector<std::string> overlap_notes(std::span<const Benchmark> benchmarks,
                                        const std::vector<std::string>& training_files,
                                        const ColumnMap& map);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

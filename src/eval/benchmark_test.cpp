@@ -5,7 +5,7 @@
 #include "core/testing.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 using ::testing::AllOf;
@@ -158,4 +158,4 @@ TEST_F(BenchmarkTest, ReadsTheRealOnes) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline eval

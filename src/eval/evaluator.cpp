@@ -13,7 +13,7 @@
 #include "model/causal_lm.h"
 #include "reward/grading_stage.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -243,4 +243,4 @@ MetricSet evaluation_metrics(const EvalSummary& summary, const std::vector<std::
   return metrics;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -26,7 +26,7 @@
 #include "run/metrics/console.h"
 #include "run/metrics/metric_set.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 struct EvaluationRequest {
   std::string model;                      // its name, for the summary
@@ -78,4 +78,4 @@ std::string weights_fingerprint(const CausalLm& model);
 // lengths and failures, and val-core/average/acc/mean.
 MetricSet evaluation_metrics(const EvalSummary& summary, const std::vector<std::int64_t>& k);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

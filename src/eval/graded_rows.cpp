@@ -5,7 +5,7 @@
 #include "core/check.h"
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 std::vector<SampleRow> graded_rows(const Problem& problem, const GradedGroup& graded,
                                    std::span<const Response> responses) {
@@ -36,4 +36,4 @@ std::vector<SampleRow> graded_rows(const Problem& problem, const GradedGroup& gr
   return rows;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

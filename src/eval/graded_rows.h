@@ -8,11 +8,11 @@
 #include "eval/results/sample_row.h"
 #include "reward/grading_stage.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 // The samples of one problem, whose place in the benchmark is graded.group. RunError for a reward
 // that is none.
 std::vector<SampleRow> graded_rows(const Problem& problem, const GradedGroup& graded,
                                    std::span<const Response> responses);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

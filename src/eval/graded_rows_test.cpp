@@ -4,7 +4,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 using ::testing::HasSubstr;
@@ -46,4 +46,4 @@ TEST(GradedRows, GiveEverySampleItsVerdict) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -16,7 +16,7 @@
 #include "model/weights.h"
 #include "ops/rms_norm.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 using ::testing::HasSubstr;
@@ -234,4 +234,4 @@ TEST(Architectures, OneThatIsNotRegisteredIsUnknown) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline inference

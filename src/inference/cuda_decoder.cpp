@@ -16,7 +16,7 @@
 #include "ops/kernels/decode_slots.h"
 #include "ops/uniform_noise.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 // Steps of few rows are cheap to round up; of many, an eighth more rows costs little.
@@ -233,6 +233,6 @@ std::unique_ptr<Decoder> make_cuda_decoder(const CausalLm& model, const KvPool& 
   return std::make_unique<CudaDecoder>(model, pool, settings);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "inference/decoder.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 // The model's device must be a GPU.
 std::unique_ptr<Decoder> make_cuda_decoder(const CausalLm& model, const KvPool& pool,
                                            const DecoderSettings& settings);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -3,7 +3,7 @@
 #include "inference/cuda_decoder.h"
 #include "inference/fused_decoder.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 std::unique_ptr<Decoder> make_decoder(const CausalLm& model, const KvPool& pool,
                                       const DecoderSettings& settings) {
@@ -14,4 +14,4 @@ std::unique_ptr<Decoder> make_decoder(const CausalLm& model, const KvPool& pool,
   return make_tensor_decoder(model, pool, settings);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

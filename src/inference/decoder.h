@@ -29,7 +29,7 @@
 #include "inference/kv_pool.h"
 #include "ops/sampling.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 struct StepTokens {
   std::span<const std::int32_t> ids;
@@ -66,4 +66,4 @@ std::unique_ptr<Decoder> make_decoder(const CausalLm& model, const KvPool& pool,
 std::unique_ptr<Decoder> make_tensor_decoder(const CausalLm& model, const KvPool& pool,
                                              const DecoderSettings& settings);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

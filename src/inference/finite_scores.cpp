@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 std::string find_non_finite_weight(const CausalLm& model) {
   const at::NoGradGuard no_gradients;
@@ -44,4 +44,4 @@ void check_finite(const CausalLm& model, std::span<const TokenScores> scores,
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -11,7 +11,7 @@
 #include "algo/token_scores.h"
 #include "model/causal_lm.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 // RunError for the first scores that are not finite: whose they are, by `name_of` their index, and
 // the weight that is to blame where one holds such a number itself.
@@ -22,4 +22,4 @@ void check_finite(const CausalLm& model, std::span<const TokenScores> scores,
 // none. Reads all weights.
 std::string find_non_finite_weight(const CausalLm& model);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

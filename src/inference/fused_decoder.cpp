@@ -8,7 +8,7 @@
 #include "ops/cpu_sampling.h"
 #include "ops/panels.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 // More rows share one reading of the weights; fewer spread better over threads.
@@ -113,4 +113,4 @@ std::unique_ptr<Decoder> make_fused_decoder(const CausalLm& model, const KvPool&
   return std::make_unique<FusedDecoder>(model, pool, settings);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -4,7 +4,7 @@
 
 #include "inference/decoder.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 // Whether the model is small and plain enough: fp32 on a CPU, no experts, weights that a core's
 // share of the cache hierarchy can stream for each block of rows.
@@ -13,4 +13,4 @@ bool fused_decode_suits(const CausalLm& model);
 std::unique_ptr<Decoder> make_fused_decoder(const CausalLm& model, const KvPool& pool,
                                             const DecoderSettings& settings);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

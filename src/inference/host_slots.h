@@ -7,7 +7,7 @@
 #include "core/check.h"
 #include "inference/decoder.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 struct HostSlots {
   HostSlots(int slots, std::int64_t most_pages)
@@ -58,4 +58,4 @@ struct HostSlots {
   std::vector<RandomPlace> places;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

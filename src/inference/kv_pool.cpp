@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 // Large pages where the system gives them: a step of many sequences reads all over the pool. A
@@ -53,4 +53,4 @@ void KvPool::copy(std::span<const PageCopy> copies) {
   memory_.index_copy_(2, indices(to), memory_.index_select(2, indices(from)));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

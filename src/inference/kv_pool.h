@@ -8,7 +8,7 @@
 #include "inference/scheduler.h"
 #include "model/causal_lm.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 class KvPool {
  public:
@@ -32,4 +32,4 @@ class KvPool {
   PageLedger ledger_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -2,7 +2,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 PageLedger::PageLedger(std::int64_t pages) : references_(pages, 0) {
   for (std::int64_t page = pages; page-- > 0;)
@@ -27,4 +27,4 @@ void PageLedger::drop(std::int32_t page) {
   if (--references_[page] == 0) free_.push_back(page);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

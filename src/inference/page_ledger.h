@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline inference {
 
 class PageLedger {
  public:
@@ -23,4 +23,4 @@ class PageLedger {
   std::vector<std::int32_t> free_;  // the next one last
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -1,6 +1,6 @@
 #include "inference/prefill.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 CacheExtension make_extension(std::span<const TokenChunk> chunks, at::Device device) {
   std::vector<std::int64_t> ids, slots, key_rows;
@@ -39,4 +39,4 @@ CacheExtension make_extension(std::span<const TokenChunk> chunks, at::Device dev
   return out;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -5,7 +5,7 @@
 
 #include "model/kv_view.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 struct TokenChunk {
   std::span<const std::int32_t> tokens;  // of the whole sequence up to the chunk's end
@@ -15,4 +15,4 @@ struct TokenChunk {
 
 CacheExtension make_extension(std::span<const TokenChunk> chunks, at::Device device);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

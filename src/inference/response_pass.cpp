@@ -4,7 +4,7 @@
 
 #include <ATen/ATen.h>
 
-namespace antisd {
+namespace antisd::inline inference {
 
 TargetSequence continuation(const std::vector<std::int32_t>& prompt_ids,
                             const std::vector<std::int32_t>& response_ids) {
@@ -61,4 +61,4 @@ std::vector<TokenScores> to_host(const Passage& passage, const TokenScoreTensors
   return by_sequence;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -18,7 +18,7 @@
 #include "model/causal_lm.h"
 #include "ops/token_scores.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 // A sequence and those of its tokens that are predicted.
 struct TargetSequence {
@@ -51,4 +51,4 @@ TokenScoreTensors score_targets(const CausalLm& model, const Passage& passage,
 // By sequence. Waits for the device.
 std::vector<TokenScores> to_host(const Passage& passage, const TokenScoreTensors& scores);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

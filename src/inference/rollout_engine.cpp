@@ -10,7 +10,7 @@
 #include "model/not_finite.h"
 #include "ops/device.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 constexpr std::int64_t kSmallShare = 64;  // of the free memory: one part in so many
@@ -328,4 +328,4 @@ SampleBatch RolloutEngine::generate(const CausalLm& model, std::span<const Rollo
       .run();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

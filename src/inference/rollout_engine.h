@@ -22,7 +22,7 @@
 #include "algo/response.h"
 #include "inference/decoder.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 struct RolloutRequest {
   std::vector<std::int32_t> prompt_ids;
@@ -115,4 +115,4 @@ class RolloutEngine {
 void check_rollout_request(const CausalLm& model, const RolloutRequest& request,
                            const RolloutOptions& options);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -11,7 +11,7 @@
 #include "inference/scorer.h"
 #include "model/weights.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 using testing::error_of;
@@ -340,4 +340,4 @@ TEST(RolloutEngine, AModelThatComputesNoNumbersIsAnError) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline inference

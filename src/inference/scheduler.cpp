@@ -4,7 +4,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 Scheduler::Scheduler(PageLedger& pages, SchedulerLimits limits, std::vector<GroupShape> groups)
     : ledger_(pages), limits_(limits) {
@@ -251,4 +251,4 @@ void Scheduler::start(int index) {
   changes_.push_back({.kind = SlotChange::Kind::kStart, .slot = s.slot, .sequence = index});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -22,7 +22,7 @@
 
 #include "inference/page_ledger.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 struct GroupShape {
   std::int64_t prompt_tokens = 1;
@@ -149,4 +149,4 @@ class Scheduler {
   std::int64_t preemptions_ = 0;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -247,4 +247,4 @@ TEST(Scheduler, RandomRunsKeepTheCacheRight) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -9,7 +9,7 @@
 #include "inference/response_pass.h"
 #include "inference/token_runs.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 void check_ids(const char* what, const std::vector<std::int32_t>& ids, std::int64_t vocabulary) {
@@ -111,4 +111,4 @@ std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreReque
   return results;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -15,7 +15,7 @@
 #include "algo/token_scores.h"
 #include "model/causal_lm.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 struct ScoreRequest {
   std::vector<std::int32_t> prompt_ids, response_ids;
@@ -36,4 +36,4 @@ std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreReque
 // What score() would refuse in one request.
 void check_request(const CausalLm& model, const ScoreRequest& request);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -6,7 +6,7 @@
 #include "io/jsonl.h"
 #include "model/weights.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 using testing::error_of;
@@ -173,4 +173,4 @@ TEST(Score, TrainedAddersAdd) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -6,7 +6,7 @@
 #include "io/atomic_file.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 
 std::vector<std::int32_t> read_stop_ids(const std::filesystem::path& model_directory) {
   for (const char* name : {"generation_config.json", "config.json"}) {
@@ -29,4 +29,4 @@ std::vector<std::int32_t> read_stop_ids(const std::filesystem::path& model_direc
   return {};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline inference {
 
 // eos_token_id, a number or a list, of generation_config.json, else of config.json; none where
 // neither names any. The tokenizer's own is the caller's to add. InputError for anything else.
 std::vector<std::int32_t> read_stop_ids(const std::filesystem::path& model_directory);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -2,7 +2,7 @@
 #include "ops/head_logits.h"
 #include "ops/uniform_noise.h"
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 class TensorDecoder : public Decoder {
@@ -88,4 +88,4 @@ std::unique_ptr<Decoder> make_tensor_decoder(const CausalLm& model, const KvPool
   return std::make_unique<TensorDecoder>(model, pool, settings);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace antisd {
+namespace antisd::inline inference {
 
 std::vector<IndexRange> cut_runs(std::span<const RunItem> items, const RunLimits& limits) {
   std::vector<IndexRange> runs;
@@ -21,4 +21,4 @@ std::vector<IndexRange> cut_runs(std::span<const RunItem> items, const RunLimits
   return runs;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

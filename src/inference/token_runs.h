@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline inference {
 
 // What a sequence costs.
 struct RunItem {
@@ -33,4 +33,4 @@ struct IndexRange {
 // In the order of the items, whatever finished first, so that timing changes nothing.
 std::vector<IndexRange> cut_runs(std::span<const RunItem> items, const RunLimits& limits);
 
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline inference {
 namespace {
 
 using ::testing::ElementsAre;
@@ -28,4 +28,4 @@ TEST(TokenRuns, EndWhereMoreWouldHardlyShare) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline inference

@@ -17,7 +17,7 @@
 #include "io/system_error.h"
 #include "io/unique_fd.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr std::size_t kMaxWriteBytes = std::size_t{1} << 30;  // the kernel takes at most 2 GiB
@@ -171,4 +171,4 @@ std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes)
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline io {
 
 // RunError with path and remedy for whatever the system refuses. A target that is not a regular
 // file (a pipe, /dev/stdout) is written directly, since it cannot be replaced; a symbolic link
@@ -52,4 +52,4 @@ inline constexpr std::int64_t kMaxTextFileBytes = std::int64_t{1} << 30;
 std::string read_file(const std::filesystem::path& path,
                       std::int64_t max_bytes = kMaxTextFileBytes);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

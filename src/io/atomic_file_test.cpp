@@ -9,7 +9,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 using ::testing::AllOf;
@@ -157,4 +157,4 @@ TEST(ReadFile, ReadsWholeFilesWithinTheLimit) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -11,7 +11,7 @@
 #include "io/regular_file.h"
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 Checksum::Checksum() : state_(XXH3_createState()) {
   if (state_ == nullptr) throw std::bad_alloc();
@@ -54,4 +54,4 @@ std::string checksum_of_file(const std::filesystem::path& path) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -16,7 +16,7 @@
 
 struct XXH3_state_s;
 
-namespace antisd {
+namespace antisd::inline io {
 
 class Checksum {
  public:
@@ -36,4 +36,4 @@ std::string checksum_of(std::string_view bytes);
 // InputError where the file cannot be read.
 std::string checksum_of_file(const std::filesystem::path& path);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

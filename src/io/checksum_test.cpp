@@ -5,7 +5,7 @@
 #include "core/testing.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 std::string counting_bytes(int size) {
@@ -40,4 +40,4 @@ TEST(Checksum, ReadsFilesInPieces) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 // nlohmann's parser keeps no stack of its own, but its printer and ours recurse, and inserting into
@@ -81,4 +81,4 @@ std::string to_json_line(const Json& value) {
   return line;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

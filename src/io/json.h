@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace antisd {
+namespace antisd::inline io {
 
 // Keeps the order of keys, as Python does: rows go out as they came in. A look-up is linear in the
 // number of keys; what has thousands of keys by nature (vocabularies, weight maps) uses SortedJson.
@@ -24,4 +24,4 @@ SortedJson parse_sorted_json(std::string_view text, const std::string& where);
 // strings become U+FFFD.
 std::string to_json_line(const Json& value);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -5,7 +5,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 using ::testing::AllOf;
@@ -45,4 +45,4 @@ TEST(Json, BoundsDepthAndKeys) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr std::size_t kChunkBytes = 1 << 16;
@@ -146,4 +146,4 @@ void JsonlWriter::check(bool good) const {
   if (!good) throw_cannot_write(name_, errno);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -15,7 +15,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 // A longer line is an error of that line, so that a file without line ends cannot fill the memory.
 inline constexpr std::int64_t kMaxJsonlLineBytes = std::int64_t{1} << 30;
@@ -74,4 +74,4 @@ class JsonlWriter {
   std::string name_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline io

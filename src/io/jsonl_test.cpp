@@ -10,7 +10,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 using ::testing::AllOf;
@@ -159,4 +159,4 @@ TEST(JsonlWriter, ReportsAFullDisk) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -10,7 +10,7 @@
 #include "io/regular_file.h"
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const UniqueFd file = open_regular_file(path);
@@ -34,4 +34,4 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <span>
 
-namespace antisd {
+namespace antisd::inline io {
 
 class MappedFile {
  public:
@@ -22,4 +22,4 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline io

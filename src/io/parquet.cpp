@@ -10,7 +10,7 @@
 #include "io/parquet_library.h"
 #include "io/regular_file.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 // Events of one row -> Json. Events must not throw, so what goes wrong waits in `problem`.
@@ -188,4 +188,4 @@ bool is_parquet(const std::filesystem::path& path) {
   return std::string_view(magic.data(), magic.size()) == "PAR1";
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

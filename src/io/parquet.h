@@ -17,7 +17,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 // Reads a batch of rows at a time; the memory it takes does not grow with the file.
 class ParquetReader {
@@ -49,4 +49,4 @@ void write_parquet(const std::filesystem::path& path, const std::function<bool(J
 // By the name (.parquet, .pq) or by the first bytes of the file.
 bool is_parquet(const std::filesystem::path& path);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr const char* kName = "libantisd_parquet.so";
@@ -68,4 +68,4 @@ const AntisdParquetLibrary& load_parquet_library(const std::string& file) {
   return *library;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

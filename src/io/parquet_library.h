@@ -6,7 +6,7 @@
 
 #include "io/parquet_interface.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 // It lies beside the running program; the environment variable ANTISD_PARQUET_LIBRARY can name
 // another file. InputError about `file`, the Parquet file in question, where there is none.
@@ -16,4 +16,4 @@ const AntisdParquetLibrary& load_parquet_library(const std::string& file);
 const AntisdParquetLibrary& find_parquet_library(const std::filesystem::path& folder,
                                                  const std::string& file);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -11,7 +11,7 @@
 #include "io/jsonl.h"
 #include "io/parquet_library.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 using ::testing::AllOf;
@@ -265,4 +265,4 @@ TEST(IsParquet, GoesByNameOrFirstBytes) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

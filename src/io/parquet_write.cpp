@@ -9,7 +9,7 @@
 #include "io/parquet.h"
 #include "io/parquet_library.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 bool is_exact_in_double(std::int64_t value) {
@@ -247,4 +247,4 @@ void write_parquet(const std::filesystem::path& path, const std::function<bool(J
   file.commit();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 const char* kind_of(mode_t mode) {
@@ -42,4 +42,4 @@ UniqueFd open_regular_file(const std::filesystem::path& path) {
   return file;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

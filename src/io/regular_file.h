@@ -8,9 +8,9 @@
 
 #include "io/unique_fd.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 // For reading. InputError where it is missing, unreadable, or a folder, pipe, device or socket.
 UniqueFd open_regular_file(const std::filesystem::path& path);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

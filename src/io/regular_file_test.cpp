@@ -12,7 +12,7 @@
 #include "io/jsonl.h"
 #include "io/mapped_file.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 using ::testing::AllOf;
@@ -55,4 +55,4 @@ TEST(RegularFile, RowsStillComeThroughAPipe) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -6,7 +6,7 @@
 #include "io/atomic_file.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr const char* kSingleName = "model.safetensors";
@@ -127,4 +127,4 @@ const SafetensorsTensor* SafetensorsDirectory::find(const std::string& name) con
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -19,7 +19,7 @@
 #include "io/mapped_file.h"
 #include "io/tensor_type.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 inline constexpr std::int64_t kMaxSafetensorsHeaderBytes = 100'000'000;  // as the reference has it
 
@@ -79,4 +79,4 @@ class SafetensorsDirectory {
   std::vector<std::string> surplus_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline io

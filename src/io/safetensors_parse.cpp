@@ -9,7 +9,7 @@
 #include "io/json.h"
 #include "io/safetensors.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr std::int64_t kLengthBytes = 8;
@@ -254,4 +254,4 @@ SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, const st
   return contents;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

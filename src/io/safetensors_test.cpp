@@ -8,7 +8,7 @@
 #include "io/atomic_file.h"
 #include "io/jsonl.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 using ::testing::AllOf;
@@ -265,4 +265,4 @@ TEST(SafetensorsDirectory, OpensRealModels) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

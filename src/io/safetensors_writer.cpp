@@ -10,7 +10,7 @@
 #include "io/json.h"
 #include "io/safetensors.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 std::string json_text(const std::string& text) {
@@ -170,4 +170,4 @@ void ShardedSafetensorsWriter::remove_older_weights() const {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -19,7 +19,7 @@
 #include "io/atomic_file.h"
 #include "io/tensor_type.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
@@ -76,4 +76,4 @@ class ShardedSafetensorsWriter {
   std::vector<SafetensorsWriter> writers_;  // of the shards so far; the last one is being written
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline io

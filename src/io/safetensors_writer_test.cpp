@@ -10,7 +10,7 @@
 #include "core/testing.h"
 #include "io/safetensors.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 using testing::error_of;
@@ -153,4 +153,4 @@ TEST(ShardedSafetensorsWriter, WritesAnEmptyModel) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

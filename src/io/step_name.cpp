@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr std::string_view kPrefix = "step-";
@@ -27,4 +27,4 @@ std::optional<std::int64_t> step_of_name(std::string_view name) {
   return step;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

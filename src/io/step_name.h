@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline io {
 
 std::string step_name(std::int64_t step);
 // Nothing for a name that step_name() would not give.
 std::optional<std::int64_t> step_of_name(std::string_view name);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

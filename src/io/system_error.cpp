@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace antisd {
+namespace antisd::inline io {
 
 std::string system_problem(int error) {
   switch (error) {
@@ -100,4 +100,4 @@ void throw_failed(const std::string& what, int error) {
   throw RunError(what + ": " + system_problem(error), {.remedy = system_remedy(error)});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 std::string system_problem(int error);  // "no space is left on the disk"
 std::string system_remedy(int error);   // "free some space or choose another folder"; may be empty
@@ -29,4 +29,4 @@ class WriteError : public RunError {
 // RunError of anything else: "what: the system's reason".
 [[noreturn]] void throw_failed(const std::string& what, int error);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 struct TypeRow {
@@ -47,4 +47,4 @@ std::optional<std::int64_t> TensorSpec::byte_count() const {
   return bits / 8;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

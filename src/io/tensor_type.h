@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline io {
 
 // In the order of the format's reference implementation, which lays tensors out by it.
 enum class TensorType : std::uint8_t {
@@ -48,4 +48,4 @@ struct TensorSpec {
   std::optional<std::int64_t> byte_count() const;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-namespace antisd {
+namespace antisd::inline io {
 
 class UniqueFd {
  public:
@@ -29,4 +29,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline io

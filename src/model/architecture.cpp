@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 std::vector<const ArchitectureSpec*>& registry() {
@@ -103,4 +103,4 @@ std::vector<std::int64_t> read_windows(const ConfigFields& fields,
   return windows;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

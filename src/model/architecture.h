@@ -16,7 +16,7 @@
 #include "model/layer.h"
 #include "model/layer_parameters.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 // Which layers see only a window of `sliding_window` keys.
 struct WindowRule {
@@ -95,4 +95,4 @@ void read_attention_bias(const ConfigFields& fields, ModelShape& shape);
 std::vector<std::int64_t> read_windows(const ConfigFields& fields,
                                        const std::optional<WindowRule>& rule, std::int64_t layers);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

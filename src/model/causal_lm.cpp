@@ -10,7 +10,7 @@
 #include "model/rope_settings.h"
 #include "ops/rms_norm.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 DenseTokens dense_tokens(const at::Tensor& ids, const at::Tensor& positions) {
@@ -206,4 +206,4 @@ at::Tensor CausalLm::decode(const DecodeStep& step, const KvView& cache) const {
   return x.normed(final_norm_, shape_.norm_eps);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -16,7 +16,7 @@
 #include "model/layer.h"
 #include "model/packed_batch.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 // The one rule on precision: a CPU computes in fp32; a GPU in bf16, or where asked in fp16, which
 // rounds eight times less but ends at 65504. Training keeps fp32 masters beside weights of 16 bits;
@@ -93,4 +93,4 @@ class CausalLm {
   std::unique_ptr<RopeCache> ropes_ = std::make_unique<RopeCache>();
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -1,6 +1,6 @@
 #include "model/checkpointed.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -41,4 +41,4 @@ at::Tensor checkpointed(const LayerFunction& function, const at::Tensor& x) {
   return Checkpointed::apply(x, c10::make_intrusive<FunctionHolder>(function));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

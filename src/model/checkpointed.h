@@ -8,7 +8,7 @@
 
 #include "model/pass.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 // function(x, kInference), differentiable in x and in every leaf that the function reads. The
 // backward pass calls function(x, kRecomputed): then nobody reads the function's value, only the
@@ -17,4 +17,4 @@ namespace antisd {
 at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&, Pass)>& function,
                         const at::Tensor& x);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

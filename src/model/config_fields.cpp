@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 const Json* ConfigFields::find(const std::string& name) const {
   const auto field = config_.find(name);
@@ -58,4 +58,4 @@ void ConfigFields::wrong(const std::string& name, const Json& value,
                    {.where = where_, .remedy = "it must be " + wanted});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -11,7 +11,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 class ConfigFields {
  public:
@@ -34,4 +34,4 @@ class ConfigFields {
   std::string where_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -3,7 +3,7 @@
 #include "model/dense_forward.h"
 #include "ops/cpu_decode_rows.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 at::Tensor decode_block(const CausalLm& model, const KvView& cache, const DecodeRows& in) {
   const ModelShape& shape = model.shape();
@@ -35,4 +35,4 @@ at::Tensor decode_block(const CausalLm& model, const KvView& cache, const Decode
   return dense_forward(model, {in.rows, ids.data(), in.positions}, attend);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -7,7 +7,7 @@
 
 #include "model/causal_lm.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 struct DecodeRows {
   std::int64_t rows = 0;
@@ -22,4 +22,4 @@ struct DecodeRows {
 // several threads call this. For models that suits_dense_forward() takes.
 at::Tensor decode_block(const CausalLm& model, const KvView& cache, const DecodeRows& in);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

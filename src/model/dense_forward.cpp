@@ -3,7 +3,7 @@
 #include "model/architecture.h"
 #include "ops/panels.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 constexpr std::int64_t kRunPanels = 16;  // that share one reading of the weights
@@ -182,4 +182,4 @@ at::Tensor dense_forward(const CausalLm& model, const DenseTokens& tokens,
   return DenseForward(model, tokens).run(attend);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

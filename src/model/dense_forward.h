@@ -8,7 +8,7 @@
 
 #include "model/causal_lm.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 // Whether the model is one of these.
 bool suits_dense_forward(const CausalLm& model);
@@ -28,4 +28,4 @@ using DenseAttend = std::function<at::Tensor(std::size_t layer, const at::Tensor
 at::Tensor dense_forward(const CausalLm& model, const DenseTokens& tokens,
                          const DenseAttend& attend);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

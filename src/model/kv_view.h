@@ -8,7 +8,7 @@
 #include "ops/attention.h"
 #include "ops/paged_attention.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 using KvView = std::vector<PagedKv>;  // one a layer
 
@@ -31,4 +31,4 @@ struct DecodeStep {
   std::int64_t longest_sequence = 0;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline model

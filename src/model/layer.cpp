@@ -2,7 +2,7 @@
 
 #include "ops/swiglu.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 LayerWeights layer_weights(const ParameterStore& store, std::size_t layer) {
   const ParameterBlock& block = store.blocks()[layer + 1];  // the first one is the embedding
@@ -51,4 +51,4 @@ Product gated_unit(const at::Tensor& x, const LayerWeights& w) {
   return {units, w.down};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -12,7 +12,7 @@
 #include "model/residual_stream.h"
 #include "ops/attention_inputs.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 // Borrowed from the store: changes of its values are seen here.
 struct LayerWeights {
@@ -47,4 +47,4 @@ Product self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
                        const LayerInputs& in);
 Product gated_unit(const at::Tensor& x, const LayerWeights& w);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

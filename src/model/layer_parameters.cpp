@@ -4,7 +4,7 @@
 
 #include "model/architecture.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 // WeightSlice::order: the order of a layer's tensors in files.
@@ -114,4 +114,4 @@ void LayerParameters::experts() {
   add_experts("experts_down", units, {{"down_proj", shape_.hidden}});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

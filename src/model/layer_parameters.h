@@ -17,7 +17,7 @@
 #include "model/parameter_spec.h"
 #include "ops/attention_inputs.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 class LayerParameters {
  public:
@@ -51,4 +51,4 @@ class LayerParameters {
   std::vector<ParameterSpec> specs_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline model

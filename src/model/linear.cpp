@@ -3,7 +3,7 @@
 #include "ops/experts.h"
 #include "ops/products.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 at::Tensor Product::value() const {
   return linear.weight.defined() ? apply(linear, x) : x;
@@ -19,4 +19,4 @@ at::Tensor apply(const ExpertLinears& experts, const at::Tensor& x, std::int64_t
                          experts_per_token, normalise);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

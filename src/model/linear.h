@@ -10,7 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline model {
 
 struct Linear {
   at::Tensor weight;  // [out, in]; of a layer's experts [experts, out, in]
@@ -35,4 +35,4 @@ struct ExpertLinears {
 at::Tensor apply(const ExpertLinears& experts, const at::Tensor& x, std::int64_t experts_per_token,
                  bool normalise);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -1,7 +1,7 @@
 // Llama, and SmolLM2 which is one: plain pre-norm.
 #include "model/architecture.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 void read_llama_biases(const ConfigFields& fields, ModelShape& shape) {
@@ -34,4 +34,4 @@ const ArchitectureSpec& llama_architecture() {
   return spec;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

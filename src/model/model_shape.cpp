@@ -7,7 +7,7 @@
 #include "model/architecture.h"
 #include "model/rope_settings.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 const ArchitectureSpec* read_architecture(const ConfigFields& fields) {
@@ -124,4 +124,4 @@ std::int64_t ModelShape::active_parameter_count() const {
   return count;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

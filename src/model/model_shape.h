@@ -9,7 +9,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 struct ArchitectureSpec;  // architecture.h
 
@@ -54,4 +54,4 @@ struct ModelShape {
 ModelShape read_model_shape(const std::filesystem::path& config_file);
 ModelShape parse_model_shape(const Json& config, const std::string& where);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -9,7 +9,7 @@
 #include "model/testing.h"
 #include "model/weights.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 using ::testing::AllOf;
@@ -187,4 +187,4 @@ TEST(ModelShape, CountsEveryParameterOfEveryArchitecture) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline model

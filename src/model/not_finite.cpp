@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-namespace antisd {
+namespace antisd::inline model {
 
 bool all_finite(const at::Tensor& tensor) {
   constexpr std::int64_t kPart = 1 << 22;  // isfinite() makes copies of what it looks at
@@ -13,4 +13,4 @@ bool all_finite(const at::Tensor& tensor) {
   return true;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

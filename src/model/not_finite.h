@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 // Weights that are not finite, or that do not compute finite numbers. A run that meets one ends;
 // nothing is saved after it.
@@ -17,4 +17,4 @@ class NotFinite : public RunError {
 // A part at a time, so that it needs little memory beside the tensor. Waits for the device.
 bool all_finite(const at::Tensor& tensor);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -4,7 +4,7 @@
 #include "model/architecture.h"
 #include "ops/rms_norm.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 void olmo3_parameters(LayerParameters& layer) {
@@ -43,4 +43,4 @@ const ArchitectureSpec& olmo3_architecture() {
   return spec;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

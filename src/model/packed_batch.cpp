@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 using Sequence = std::vector<std::int32_t>;
@@ -144,4 +144,4 @@ PackedBatch pack(std::span<const Sequence> sequences, at::Device device, PackOpt
   return batch;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -14,7 +14,7 @@
 
 #include "ops/attention.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 struct PackedBatch {
   at::Tensor ids;        // int64 [tokens]
@@ -37,4 +37,4 @@ struct PackOptions {
 PackedBatch pack(std::span<const std::vector<std::int32_t>> sequences, at::Device device,
                  PackOptions options = {});
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -12,7 +12,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline model {
 
 // One tensor of the directory as a part of one of our parameters.
 struct WeightSlice {
@@ -41,4 +41,4 @@ struct ParameterSpec {
   std::int64_t count() const;  // of elements
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline model

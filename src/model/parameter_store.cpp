@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 std::int64_t piece_elements(const Parameter& parameter) {
@@ -173,4 +173,4 @@ std::vector<StoredTensor> ParameterStore::stored_tensors() const {
   return tensors;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -24,7 +24,7 @@
 
 #include "model/parameter_spec.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 inline constexpr std::int64_t kPieceElements = 128;
 
@@ -95,4 +95,4 @@ class ParameterStore {
   std::map<std::string, std::size_t, std::less<>> index_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline model

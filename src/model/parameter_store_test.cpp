@@ -12,7 +12,7 @@
 #include "model/testing.h"
 #include "model/weights.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 using ::testing::ElementsAre;
@@ -149,4 +149,4 @@ TEST(ParameterStore, FilesKeepTheirOrder) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline model

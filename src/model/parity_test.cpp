@@ -10,7 +10,7 @@
 #include "model/weights.h"
 #include "ops/token_scores.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 const char* const kModels[] = {
@@ -177,4 +177,4 @@ INSTANTIATE_TEST_SUITE_P(Models, Parity, ::testing::ValuesIn(kModels),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -2,7 +2,7 @@
 // nothing.
 #pragma once
 
-namespace antisd {
+namespace antisd::inline model {
 
 enum class Pass {
   kInference,   // values alone
@@ -14,4 +14,4 @@ inline Pass training_pass(bool recomputed) {
   return recomputed ? Pass::kRecomputed : Pass::kTraining;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -2,7 +2,7 @@
 // says of them.
 #include "model/architecture.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 void read_qwen2_biases(const ConfigFields&, ModelShape& shape) {
@@ -24,4 +24,4 @@ const ArchitectureSpec& qwen2_architecture() {
   return spec;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -1,7 +1,7 @@
 // Qwen3: pre-norm; queries and keys normed head by head before rotation.
 #include "model/architecture.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 void qwen3_parameters(LayerParameters& layer) {
@@ -32,4 +32,4 @@ const ArchitectureSpec& qwen3_architecture() {
   return spec;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

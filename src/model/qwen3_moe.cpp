@@ -5,7 +5,7 @@
 
 #include "model/architecture.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 void read_qwen3_moe_experts(const ConfigFields& fields, ModelShape& shape) {
@@ -69,4 +69,4 @@ const ArchitectureSpec& qwen3_moe_architecture() {
   return spec;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -4,7 +4,7 @@
 #include "ops/rms_norm.h"
 #include "ops/stream_norm.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 // h + x w^T, rounded once, to h's fp32.
@@ -82,4 +82,4 @@ const at::Tensor& ResidualStream::value() {
   return x_;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -10,7 +10,7 @@
 #include "model/linear.h"
 #include "model/pass.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 class ResidualStream {
  public:
@@ -37,4 +37,4 @@ class ResidualStream {
   at::Tensor y_;     // waits
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline model

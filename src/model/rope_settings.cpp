@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "model/architecture.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 struct RopeFields {
@@ -170,4 +170,4 @@ std::vector<double> rope_frequencies(const RopeSettings& settings, std::int64_t 
   return frequencies;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

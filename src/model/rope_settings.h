@@ -7,7 +7,7 @@
 #include "io/json.h"
 #include "model/model_shape.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 struct RopeSettingsPair {
   RopeSettings full, sliding;  // by the kind of layer
@@ -19,4 +19,4 @@ RopeSettingsPair read_rope_settings(const Json& config, const ModelShape& shape,
 // Angle per position of each pair of dimensions, head_dim / 2 values.
 std::vector<double> rope_frequencies(const RopeSettings& settings, std::int64_t head_dim);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -13,7 +13,7 @@
 #include "model/architecture.h"
 #include "model/not_finite.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 constexpr std::int64_t kShardBytes = 5'000'000'000;
@@ -224,4 +224,4 @@ void initialise_randomly(CausalLm& model, std::uint64_t seed, double deviation) 
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline model

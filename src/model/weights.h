@@ -8,7 +8,7 @@
 
 #include "model/causal_lm.h"
 
-namespace antisd {
+namespace antisd::inline model {
 
 struct LoadOptions {
   bool check_weights = false;  // refuse tensors with NaN or infinity, by name
@@ -31,4 +31,4 @@ void save_model(const CausalLm& model, const std::filesystem::path& origin,
 // seed on every device.
 void initialise_randomly(CausalLm& model, std::uint64_t seed, double deviation = 0.02);
 
-}  // namespace antisd
+}  // namespace antisd::inline model

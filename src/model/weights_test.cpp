@@ -9,7 +9,7 @@
 #include "io/safetensors_writer.h"
 #include "model/testing.h"
 
-namespace antisd {
+namespace antisd::inline model {
 namespace {
 
 using ::testing::AllOf;
@@ -210,4 +210,4 @@ TEST(ComputeDtype, FollowsTheDevice) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline model

@@ -10,7 +10,7 @@
 #include "ops/kernels/adamw.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 // Blocks begin at the same elements whatever the number of threads: which elements are the rest of
@@ -90,4 +90,4 @@ void adamw_step(const AdamWTensors& t, const AdamWFactors& factors) {
   step_on_cpu(t, master, factors);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

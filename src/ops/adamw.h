@@ -7,7 +7,7 @@
 
 #include "ops/kernels/formulas.cuh"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 struct AdamWSettings {
   double lr = 1e-6;
@@ -30,4 +30,4 @@ struct AdamWTensors {
 // The result does not depend on the number of threads.
 void adamw_step(const AdamWTensors& tensors, const AdamWFactors& factors);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -3,7 +3,7 @@
 #include "core/check.h"
 #include "ops/cpu_attention.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -198,4 +198,4 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
                           c10::make_intrusive<ProblemHolder>(std::move(problem)), result);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

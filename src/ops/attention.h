@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Which rows belong together. Sequence i has the queries [query_offsets[i], query_offsets[i + 1])
 // and the keys [key_offsets[i], key_offsets[i + 1]); the last query sees the last key, the one
@@ -38,4 +38,4 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
                      const AttentionLayout& layout, std::int64_t window, double scale,
                      AttentionKept* kept = nullptr);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

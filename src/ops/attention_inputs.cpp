@@ -10,7 +10,7 @@
 #include "ops/kernels/rope.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -249,4 +249,4 @@ at::Tensor attention_inputs_to_cache(const at::Tensor& qkv, const AttentionShape
   return q;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

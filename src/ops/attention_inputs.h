@@ -10,7 +10,7 @@
 
 #include "ops/paged_attention.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 struct RopeTable {
   at::Tensor cosine, sine;  // fp32 [positions, head_dim / 2]
@@ -48,4 +48,4 @@ at::Tensor attention_inputs_to_cache(const at::Tensor& qkv, const AttentionShape
                                      const at::Tensor& k_norm, double eps, const RopeTable& rope,
                                      const at::Tensor& positions, const CacheTarget& cache);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

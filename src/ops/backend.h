@@ -9,7 +9,7 @@
 #include "core/check.h"
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 inline ElementType element_type(const at::Tensor& tensor) {
   if (tensor.scalar_type() == at::kBFloat16) return ElementType::kBFloat16;
@@ -22,6 +22,6 @@ inline cudaStream_t current_stream(const at::Tensor& tensor) {
   return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops
 
 #endif

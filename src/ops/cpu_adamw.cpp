@@ -3,7 +3,7 @@
 
 #include "ops/simd.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 ANTISD_SIMD_CLONES void cpu_adamw(float* weight, const float* gradient, float* first, float* second,
                                   std::int64_t count, const AdamWFactors& factors) {
@@ -40,4 +40,4 @@ ANTISD_SIMD_CLONES void cpu_narrow(const float* values, std::int64_t count, std:
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

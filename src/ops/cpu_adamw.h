@@ -6,7 +6,7 @@
 
 #include "ops/kernels/formulas.cuh"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 void cpu_adamw(float* weight, const float* gradient, float* first, float* second,
                std::int64_t count, const AdamWFactors& factors);
@@ -18,4 +18,4 @@ void cpu_widen(const std::uint16_t* bf16, std::int64_t count, float* values);
 // To the nearest, ties to even; NaN stays NaN.
 void cpu_narrow(const float* values, std::int64_t count, std::uint16_t* bf16);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

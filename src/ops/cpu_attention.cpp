@@ -5,7 +5,7 @@
 #include "ops/simd.h"
 #include "ops/tile_product.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr std::int64_t kQueryTile = 24;  // four times the rows of a tile product
@@ -230,4 +230,4 @@ void cpu_attention_backward(const at::Tensor& dout, const at::Tensor& q, const a
   });
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

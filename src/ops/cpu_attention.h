@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // All fp32 and contiguous: q, out [queries, heads, head_dim]; k, v [keys, kv_heads, head_dim]; lse
 // [heads, queries].
@@ -23,4 +23,4 @@ void cpu_attention_backward(const at::Tensor& dout, const at::Tensor& q, const a
                             const std::vector<std::int32_t>& key_offsets, std::int64_t window,
                             double scale, at::Tensor& dq, at::Tensor& dk, at::Tensor& dv);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

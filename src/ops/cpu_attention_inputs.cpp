@@ -2,7 +2,7 @@
 
 #include "ops/simd.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr std::int64_t kTokensPerTask = 32;
@@ -150,4 +150,4 @@ std::array<at::Tensor, 2> cpu_attention_inputs_backward(
   return {};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

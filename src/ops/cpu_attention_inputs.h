@@ -6,7 +6,7 @@
 
 #include "ops/attention_inputs.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // fp32 and contiguous. `weights` and `inverse_rms` are of queries, then of keys; undefined without
 // a norm.
@@ -29,4 +29,4 @@ std::array<at::Tensor, 2> cpu_attention_inputs_backward(
     const CpuAttentionInputs& in, const std::array<at::Tensor, 3>& gradients, const at::Tensor& qkv,
     const std::array<at::Tensor, 2>& inverse_rms, const at::Tensor& dqkv);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -5,7 +5,7 @@
 #include "ops/paged_attention.h"
 #include "ops/simd.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 #define ANTISD_INLINE inline __attribute__((always_inline))
@@ -159,4 +159,4 @@ void attend_row(const PagedRows& kv, const float* q, const std::int32_t* pages, 
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

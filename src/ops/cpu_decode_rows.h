@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // One layer's pages as decode_attention() reads them.
 struct PagedRows {
@@ -16,4 +16,4 @@ struct PagedRows {
 void attend_row(const PagedRows& kv, const float* q, const std::int32_t* pages, std::int64_t length,
                 float* out);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -4,7 +4,7 @@
 
 #include "ops/simd.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr std::int64_t kSumBlock = 256;
@@ -184,4 +184,4 @@ SampledToken cpu_sample_row(const float* logits, std::int64_t vocabulary,
   return {id, static_cast<float>(logp), raw_logp(id)};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -5,7 +5,7 @@
 
 #include "ops/sampling.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 struct SampledToken {
   std::int32_t id;
@@ -15,4 +15,4 @@ struct SampledToken {
 SampledToken cpu_sample_row(const float* logits, std::int64_t vocabulary,
                             const SamplingSettings& settings, double noise);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -4,7 +4,7 @@
 
 #include "ops/simd.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 struct RowSums {
@@ -100,4 +100,4 @@ void cpu_logit_gradient(const float* logits, std::int64_t rows, std::int64_t col
   });
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // logits: [rows, columns], dense; the columns are vocabulary entries from first_column on.
 void cpu_fold_logits(const float* logits, std::int64_t rows, std::int64_t columns,
@@ -21,4 +21,4 @@ void cpu_logit_gradient(const float* logits, std::int64_t rows, std::int64_t col
                         const float* entropy, const float* dlogp, const float* dentropy,
                         float inverse_temperature, float* dlogits);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -17,7 +17,7 @@
 #include <cuda_runtime.h>
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 
 TensorLibraryInfo describe_tensor_library() {
   TensorLibraryInfo info;
@@ -108,4 +108,4 @@ void keep_freed_memory() {
 #endif
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

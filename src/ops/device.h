@@ -9,7 +9,7 @@
 
 #include <c10/core/Device.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 struct DeviceInfo {
   std::string name;         // "cuda:0"
@@ -38,4 +38,4 @@ std::int64_t available_memory(c10::Device device);
 // being returned and cleared by the system again for every step.
 void keep_freed_memory();
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

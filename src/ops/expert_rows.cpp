@@ -7,7 +7,7 @@
 #include "ops/kernels/expert_rows.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -108,4 +108,4 @@ at::Tensor combine_rows(const at::Tensor& sorted, const at::Tensor& places,
   return CombineRows::apply(sorted, places, weights);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

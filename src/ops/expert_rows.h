@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // x: [tokens, width]; places: int64 [tokens, k], a permutation of 0 .. tokens * k - 1. Returns
 // [tokens * k, width] whose row places[t, j] is x[t].
@@ -15,4 +15,4 @@ at::Tensor spread_rows(const at::Tensor& x, const at::Tensor& places);
 at::Tensor combine_rows(const at::Tensor& sorted, const at::Tensor& places,
                         const at::Tensor& weights);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -9,7 +9,7 @@
 #include "ops/kernels/top_experts.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 // y[rows of expert e] = x[rows of expert e] w[e]^T; ends: int32 [experts], one past each expert's
@@ -68,4 +68,4 @@ at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
   return combine_rows(grouped_linear(units, weights.down, ends), places, chosen.contiguous());
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

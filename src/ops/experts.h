@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 struct ExpertWeights {
   at::Tensor router;   // [experts, hidden]
@@ -20,4 +20,4 @@ struct ExpertWeights {
 at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
                    std::int64_t experts_per_token, bool normalise);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -4,9 +4,9 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // hidden: [n, width]; head: [rows, width]. Returns fp32 [n, rows]. No gradients.
 at::Tensor head_logits(const at::Tensor& hidden, const at::Tensor& head);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

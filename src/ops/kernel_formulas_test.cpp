@@ -12,7 +12,7 @@
 
 #include "ops/kernels/formulas.cuh"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using ::testing::DoubleNear;
@@ -262,4 +262,4 @@ TEST(KernelFormulas, AdamwFollowsThePaper) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -9,7 +9,7 @@
 #include "ops/kernels/store_rows.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 void check_cache(const PagedKv& kv) {
@@ -115,4 +115,4 @@ void store_kv(const at::Tensor& k, const at::Tensor& v, const at::Tensor& slots,
   kv.values.view(rows).index_copy_(0, slots, v);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

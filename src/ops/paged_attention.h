@@ -13,7 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 inline constexpr int kPageTokens = 32;
 
@@ -38,4 +38,4 @@ at::Tensor decode_attention(const at::Tensor& q, const PagedKv& kv, const PageTa
 // page; on a GPU a token whose slot is negative is left out.
 void store_kv(const at::Tensor& k, const at::Tensor& v, const at::Tensor& slots, const PagedKv& kv);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

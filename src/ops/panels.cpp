@@ -4,7 +4,7 @@
 #include "ops/swiglu.h"
 #include "ops/tile_product.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr std::int64_t kStrip = 48;   // rows of weights that all panels meet while it is in cache
@@ -152,4 +152,4 @@ void panel_row_product(const float* weight, const float* x, std::int64_t tokens,
   if (residual != nullptr) add_numbers(residual, tokens * out, y);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

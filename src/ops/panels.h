@@ -13,7 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 inline constexpr std::int64_t kPanelTokens = 16;
 
@@ -73,4 +73,4 @@ void panel_gated_product(const float* gate_up, const float* bias, Panels x, Pane
 void panel_row_product(const float* weight, const float* x, std::int64_t tokens, std::int64_t in,
                        std::int64_t out, const float* residual, float* y);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -3,7 +3,7 @@
 #include "ops/panels.h"
 #include "ops/tile_product.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -120,4 +120,4 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   return Linear::apply(x, weight, optional);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

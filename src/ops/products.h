@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Whether x [tokens, in] and weight [out, in] are taken by tile products.
 bool suits_tile_products(const at::Tensor& x, const at::Tensor& weight);
@@ -19,4 +19,4 @@ at::Tensor product_tn(const at::Tensor& dy, const at::Tensor& x);       // dy^T 
 // x weight^T + bias with gradients; bias may be undefined.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

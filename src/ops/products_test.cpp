@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 void expect_near(const at::Tensor& value, const at::Tensor& exact) {
@@ -65,4 +65,4 @@ TEST(Products, DoNotDependOnTheNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline ops

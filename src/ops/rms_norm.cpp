@@ -9,7 +9,7 @@
 #include "ops/kernels/wide_rms_norm.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -194,4 +194,4 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   return RmsNorm::apply(x, weight, eps);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // x: [..., width], weight: [width]. fp32, bf16 or fp16; the statistics are fp32. The result has the
 // weight's precision, also where x is fp32 and the weight is not.
@@ -22,4 +22,4 @@ at::Tensor rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at
 // a common shape.
 bool takes_stream(const at::Tensor& x, const at::Tensor& weight);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -9,7 +9,7 @@
 #include "ops/kernels/sampling.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 
 void check_sampling(const SamplingSettings& settings) {
   const auto refuse = [](const char* name, double value, const char* remedy) {
@@ -59,4 +59,4 @@ SampledTokens sample(const at::Tensor& logits, std::int64_t vocabulary,
   return out;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -9,7 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Applied in this order, as transformers does: temperature, top-k, top-p, min-p.
 struct SamplingSettings {
@@ -38,4 +38,4 @@ struct SampledTokens {
 SampledTokens sample(const at::Tensor& logits, std::int64_t vocabulary,
                      const SamplingSettings& settings, const at::Tensor& noise);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

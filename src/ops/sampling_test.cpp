@@ -9,7 +9,7 @@
 #include "core/rng.h"
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using ::testing::ElementsAre;
@@ -211,4 +211,4 @@ TEST(Sampling, RefusesImpossibleSettings) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -18,7 +18,7 @@
 #define ANTISD_SIMD_CLONES
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // condition ? a : b in bits. The compiler may not compute both sides of a choice between floats,
 // since one of them might trap, and then does not vectorise the loop.
@@ -49,4 +49,4 @@ inline __attribute__((always_inline)) float simd_exp(float x) {
   return simd_choose(x < -87.0f, 0.0f, simd_choose(x == x, result, x));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "ops/cpu_adamw.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr std::int64_t kNormBlock = 4096;
@@ -48,4 +48,4 @@ std::vector<double> fetch_squared_norms(std::span<const at::Tensor> tensors) {
   return {values, values + squares.numel()};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

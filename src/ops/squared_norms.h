@@ -6,11 +6,11 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // One per tensor (contiguous, fp32 or bf16, on a GPU also fp16; all on one device), to the host:
 // waits for the device once. The same bits whatever the number of threads. Not finite where a value
 // is not.
 std::vector<double> fetch_squared_norms(std::span<const at::Tensor> tensors);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -6,7 +6,7 @@
 #include "ops/products.h"
 #include "ops/rms_norm.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -111,4 +111,4 @@ StreamNorm add_and_norm(const at::Tensor& stream, const StreamProduct& product,
   return {results[0], results[1]};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

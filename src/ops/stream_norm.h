@@ -9,7 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // x weight^T + bias. x: [tokens, in]; weight: [out, in]; bias may be undefined.
 struct StreamProduct {
@@ -29,4 +29,4 @@ struct StreamNorm {
 StreamNorm add_and_norm(const at::Tensor& stream, const StreamProduct& product,
                         const at::Tensor& norm_weight, double eps);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

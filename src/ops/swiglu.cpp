@@ -8,7 +8,7 @@
 #include "ops/kernels/swiglu.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 
 ANTISD_SIMD_CLONES void cpu_swiglu(const float* gate, const float* up, std::int64_t width,
                                    float* y) {
@@ -91,4 +91,4 @@ at::Tensor swiglu(const at::Tensor& gate_up) {
   return Swiglu::apply(gate_up);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

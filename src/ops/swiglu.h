@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // gate_up: [rows, 2 * width], gate first. Returns [rows, width]. The backward pass recomputes silu.
 at::Tensor swiglu(const at::Tensor& gate_up);
@@ -13,4 +13,4 @@ at::Tensor swiglu(const at::Tensor& gate_up);
 // The CPU half on raw numbers, for ops that contain it.
 void cpu_swiglu(const float* gate, const float* up, std::int64_t count, float* y);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

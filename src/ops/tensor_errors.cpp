@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr const char* kMemoryRemedy =
@@ -94,4 +94,4 @@ void with_tensor_errors(const std::function<void()>& work) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -8,9 +8,9 @@
 
 #include <functional>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Runs `work`; RunError in place of c10::Error and std::bad_alloc. Other exceptions pass.
 void with_tensor_errors(const std::function<void()>& work);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -4,7 +4,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using ::testing::AllOf;
@@ -62,4 +62,4 @@ TEST(TensorErrors, MemoryThatIsNotToBeHadIsAnError) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline ops

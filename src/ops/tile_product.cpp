@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 namespace plain {
@@ -73,4 +73,4 @@ void transpose_tile(const float* from, std::int64_t from_row, std::int64_t rows,
     std::fill(to + column * to_row + rows, to + column * to_row + padded_rows, 0.0f);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

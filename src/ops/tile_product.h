@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // A number at (i, j) is data[i * row + j * column]; a transpose exchanges the strides.
 struct StridedMatrix {
@@ -39,4 +39,4 @@ struct TileKernels {
 // Those that this machine can run, the one in use first.
 std::vector<TileKernels> tile_kernels();
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

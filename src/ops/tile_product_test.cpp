@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 std::vector<float> random_numbers(std::size_t count, unsigned seed) {
@@ -86,4 +86,4 @@ TEST(TransposeTile, ExchangesRowsAndColumnsAndPadsWithZeros) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline ops

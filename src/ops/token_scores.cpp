@@ -8,7 +8,7 @@
 #include "ops/kernels/token_scores.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -213,4 +213,4 @@ TokenScoreTensors token_scores(const at::Tensor& hidden, const at::Tensor& head,
   return {scores[0], scores[1]};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

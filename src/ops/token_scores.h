@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 struct TokenScoreTensors {
   at::Tensor logp;     // fp32 [n]: log-probability of the target
@@ -30,4 +30,4 @@ TokenScoreTensors token_scores(const at::Tensor& hidden, const at::Tensor& head,
                                const at::Tensor& targets, double temperature,
                                std::int64_t vocabulary, ScoreBlocks blocks = {});
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using Matrix = std::vector<std::vector<double>>;
@@ -179,4 +179,4 @@ TEST(TokenScores, CertainTokens) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -10,7 +10,7 @@
 #include "ops/kernels/uniform_noise.h"
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 void fill_on_cpu(const CounterRng& rng, const std::int32_t* places, std::int64_t rows,
@@ -43,4 +43,4 @@ at::Tensor uniform_noise(const CounterRng& rng, const at::Tensor& places) {
   return out;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

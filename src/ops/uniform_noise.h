@@ -7,11 +7,11 @@
 
 #include "core/rng.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // places: int32 [n, 4], contiguous, a row (position, sample, prompt, step) as counter_of() orders
 // them. Returns fp64 [n] in [0, 1) on the device of `places`; on a GPU it is ready in the current
 // stream's order.
 at::Tensor uniform_noise(const CounterRng& rng, const at::Tensor& places);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -8,7 +8,7 @@
 #include "ops/adamw.h"
 #include "ops/squared_norms.h"
 
-namespace antisd {
+namespace antisd::inline optim {
 
 AdamWOptions adamw_options(const OptimConfig& config) {
   ANTISD_CHECK_EQ(config.betas.size(), 2u);  // RunConfig::validate
@@ -86,4 +86,4 @@ void AdamW::restore(std::int64_t steps) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline optim

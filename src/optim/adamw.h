@@ -16,7 +16,7 @@
 #include "dist/communicator.h"
 #include "model/causal_lm.h"
 
-namespace antisd {
+namespace antisd::inline optim {
 
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999;
@@ -69,4 +69,4 @@ class AdamW {
 // 1 for the other precisions.
 double gradient_scale(at::ScalarType dtype, std::int64_t mean_tokens);
 
-}  // namespace antisd
+}  // namespace antisd::inline optim

@@ -14,7 +14,7 @@
 #include "model/architecture.h"
 #include "model/weights.h"
 
-namespace antisd {
+namespace antisd::inline optim {
 namespace {
 
 ModelShape tiny_shape(std::int64_t scale = 1) {
@@ -387,4 +387,4 @@ TEST(AdamWOptions, ComeFromTheConfiguration) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline optim

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline optim {
 
 double Schedule::at(std::int64_t step) const {
   if (step < warmup_steps) {
@@ -35,4 +35,4 @@ Schedule make_schedule(const OptimConfig& config, std::int64_t total_steps) {
   return schedule;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline optim

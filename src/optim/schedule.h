@@ -8,7 +8,7 @@
 
 #include "config/run_config.h"
 
-namespace antisd {
+namespace antisd::inline optim {
 
 struct Schedule {
   enum class Kind { kConstant, kCosine, kLinear };
@@ -25,4 +25,4 @@ struct Schedule {
 // InputError where optim.schedule names no schedule.
 Schedule make_schedule(const OptimConfig& config, std::int64_t total_steps);
 
-}  // namespace antisd
+}  // namespace antisd::inline optim

@@ -5,7 +5,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline optim {
 namespace {
 
 Schedule schedule_of(const std::string& kind, std::int64_t warmup, std::int64_t total) {
@@ -65,4 +65,4 @@ TEST(Schedule, AnUnknownNameIsSaid) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline optim

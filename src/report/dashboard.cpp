@@ -16,7 +16,7 @@
 #include "report/run_finder.h"
 #include "report/samples.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -296,4 +296,4 @@ void Dashboard::stop() {
   server_->stop();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

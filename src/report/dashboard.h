@@ -17,7 +17,7 @@
 
 #include "report/run_set.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct DashboardOptions {
   std::filesystem::path folder;
@@ -51,4 +51,4 @@ bool is_loopback(const std::string& host);
 // Takes the same time wherever the two differ.
 bool equal_in_constant_time(const std::string& a, const std::string& b);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -9,7 +9,7 @@
 #include "io/json.h"
 #include "report/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -202,4 +202,4 @@ TEST(Dashboard, Comparisons) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

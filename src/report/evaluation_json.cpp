@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::size_t kMaxBenches = 100;
@@ -60,4 +60,4 @@ Json evaluation_json(const Json& summary) {
   return out;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -4,10 +4,10 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 // {"benches": {NAME: {"avg", "avg_interval", "pass", "pass_interval", "n", ...}}, "average",
 // "average_interval"}. InputError where the file is not a summary.
 Json evaluation_json(const Json& summary);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 bool is_below(const std::filesystem::path& boundary, int descriptor) {
@@ -109,4 +109,4 @@ std::vector<Folder::Entry> Folder::list(const std::string& name, std::size_t lim
   return entries;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline report {
 
 // Tells whether a file is still the one that was read before.
 struct FileStamp {
@@ -73,4 +73,4 @@ class Folder {
   FolderOptions options_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

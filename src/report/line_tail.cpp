@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::size_t kMark = 64;  // bytes; a row of metrics differs from every other one in these
@@ -52,4 +52,4 @@ bool LineTail::read(const Folder& folder, std::int64_t max_bytes,
   return begin > 0 && offset_ < stamp.size;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

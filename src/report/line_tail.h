@@ -16,7 +16,7 @@
 
 #include "report/folder.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 inline constexpr std::int64_t kMaxTailLineBytes = 1 << 20;  // longer lines are passed over
 
@@ -41,4 +41,4 @@ class LineTail {
   bool in_long_line_ = false;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -7,7 +7,7 @@
 #include "report/row_fields.h"
 #include "run/metrics/metrics_file.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
@@ -138,4 +138,4 @@ Buckets bucketed(std::span<const std::int64_t> steps, std::span<const double> va
   return buckets;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline report {
 
 inline constexpr std::size_t kMaxColumns = 200;   // further names are left out
 inline constexpr std::size_t kMaxRows = 250'000;  // likewise; 400 MB with every column
@@ -66,4 +66,4 @@ std::int64_t bucket_width(std::int64_t last_step);
 Buckets bucketed(std::span<const std::int64_t> steps, std::span<const double> values,
                  std::int64_t width, std::int64_t from);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

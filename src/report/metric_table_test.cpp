@@ -8,7 +8,7 @@
 #include "report/row_fields.h"
 #include "report/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -131,4 +131,4 @@ TEST(Buckets, KeepExtremesInTheirOrderAndTheRunningMean) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

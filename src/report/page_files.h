@@ -4,10 +4,10 @@
 
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline report {
 
 std::string_view chart_library();
 std::string_view page_style();
 std::string_view page_script();
 
-}  // namespace antisd
+}  // namespace antisd::inline report

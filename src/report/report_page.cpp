@@ -10,7 +10,7 @@
 #include "report/page_files.h"
 #include "report/samples.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::size_t kSampleSteps = 3, kSamplePrompts = 4, kSamplesOfAPrompt = 4;
@@ -114,4 +114,4 @@ std::string live_html(const std::string& title, const std::string& nonce) {
   return render(document);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -11,7 +11,7 @@
 #include "io/json.h"
 #include "report/run_set.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 std::string report_html(const RunSet& runs, const std::string& title);
 
@@ -22,4 +22,4 @@ std::string live_html(const std::string& title, const std::string& nonce);
 // most runs have in common, bounded in size.
 Json choose_samples(const RunSet& runs);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

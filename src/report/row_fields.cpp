@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 void skip_space(std::string_view text, std::size_t& at) {
@@ -100,4 +100,4 @@ std::optional<std::string> string_of(std::string_view value) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

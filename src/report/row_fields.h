@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline report {
 
 // `value` is the field's JSON text. False where the text is not an object; fields before the fault
 // have been taken then. Arrays and objects are only measured, not checked.
@@ -20,4 +20,4 @@ bool for_each_field(std::string_view row,
 std::optional<double> number_of(std::string_view value);
 std::optional<std::string> string_of(std::string_view value);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/toml_text.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::size_t kMaxKeys = 2'000;
@@ -53,4 +53,4 @@ std::string plain_value(const ConfigText& config, const std::string& key) {
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

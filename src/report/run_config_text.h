@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline report {
 
 using ConfigText = std::map<std::string, std::string>;
 
@@ -16,4 +16,4 @@ ConfigText flatten_toml(std::string_view text, const std::string& where);
 // A value without TOML's quotes, or "" where the key is absent.
 std::string plain_value(const ConfigText& config, const std::string& key);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

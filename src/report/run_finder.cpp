@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr int kMaxDepth = 6;
@@ -77,4 +77,4 @@ std::vector<std::string> short_names(const std::vector<std::filesystem::path>& p
   return names;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -6,7 +6,7 @@
 
 #include "report/folder.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct FoundRun {
   std::string name;  // its path below the folder; the folder's own name where that is the run
@@ -21,4 +21,4 @@ std::vector<FoundRun> find_runs(const Folder& folder);
 // What tells the paths apart: each without the folders that all of them begin with.
 std::vector<std::string> short_names(const std::vector<std::filesystem::path>& paths);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

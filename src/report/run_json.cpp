@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::string_view kTimes = "timing_s/";
@@ -134,4 +134,4 @@ void append_rows_json(std::string& out, const RunReader& run, std::int64_t from)
   out += to_json_line(times) + "}";
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

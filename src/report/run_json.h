@@ -7,7 +7,7 @@
 #include "io/json.h"
 #include "report/run_reader.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 // Everything but the rows: name, method, seed, status, warnings, gate events, evaluations, steps of
 // dumps.
@@ -21,4 +21,4 @@ void append_rows_json(std::string& out, const RunReader& run, std::int64_t from)
 // Step 0, the model before training, counts only where it is all there is.
 std::int64_t peak_step(const std::map<std::int64_t, Json>& evaluations);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -8,7 +8,7 @@
 #include "io/step_name.h"
 #include "report/evaluation_json.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::size_t kMaxWarnings = 100;  // different ones
@@ -203,4 +203,4 @@ std::string RunReader::method() const {
   return found != run_.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -17,7 +17,7 @@
 #include "report/metric_table.h"
 #include "report/run_config_text.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct RunWarning {
   std::string text;
@@ -80,4 +80,4 @@ class RunReader {
   FileStamp config_stamp_, run_stamp_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -6,7 +6,7 @@
 #include "report/samples.h"
 #include "report/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -194,4 +194,4 @@ TEST(Samples, LimitsAreSaid) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

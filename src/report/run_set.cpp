@@ -6,7 +6,7 @@
 #include "report/run_json.h"
 #include "report/series.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::size_t kMaxMarks = 4'096;
@@ -142,4 +142,4 @@ const RunReader* RunSet::find(const std::string& id) const {
   return found == runs_.end() ? nullptr : found->reader.get();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

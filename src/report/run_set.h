@@ -30,7 +30,7 @@
 #include "core/thread_pool.h"
 #include "report/run_reader.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 // One thread at a time; what is const may run beside each other.
 class RunSet {
@@ -85,4 +85,4 @@ class RunSet {
   mutable std::map<std::string, std::shared_ptr<const AllRows>> all_rows_;  // by the run's id
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

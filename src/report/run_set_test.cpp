@@ -7,7 +7,7 @@
 #include "report/run_finder.h"
 #include "report/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -196,4 +196,4 @@ TEST(ReportPage, RunsWithNothingInThem) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "report/row_fields.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::int64_t kChunk = 4 << 20;
@@ -79,4 +79,4 @@ Json read_samples(const Folder& run, std::int64_t step, const SampleLimits& limi
   return {{"rows", std::move(rows)}, {"whole", whole}};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

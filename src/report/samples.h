@@ -6,7 +6,7 @@
 #include "io/json.h"
 #include "report/folder.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct SampleLimits {
   std::int64_t file_bytes = 64 << 20;  // of a dump are looked at; prompts come in order
@@ -18,4 +18,4 @@ struct SampleLimits {
 // "context_source"}], "whole": false where limits left rows out}. Empty where there is no dump.
 Json read_samples(const Folder& run, std::int64_t step, const SampleLimits& limits = {});
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr const char* kSeed = "train.seed";
@@ -99,4 +99,4 @@ std::vector<ConfigDifference> config_differences(std::span<const NamedConfig> ru
   return differences;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -8,7 +8,7 @@
 
 #include "report/run_config_text.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct NamedConfig {
   std::string name;
@@ -33,4 +33,4 @@ struct ConfigDifference {
 // Keys that not all runs have alike, record.dir and the runs without a configuration left aside.
 std::vector<ConfigDifference> config_differences(std::span<const NamedConfig> runs);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

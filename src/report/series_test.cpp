@@ -4,7 +4,7 @@
 
 #include "report/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -81,4 +81,4 @@ TEST(ConfigText, FlatAndPlain) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

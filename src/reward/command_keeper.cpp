@@ -18,7 +18,7 @@
 
 extern char** environ;
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 constexpr std::size_t kToldBytes = 4000;
@@ -250,4 +250,4 @@ int start_keeper_starter(int control) {
   return pid;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace antisd {
+namespace antisd::inline reward {
 
 inline constexpr std::size_t kMaxCommand = 100'000;  // a packet holds it
 inline constexpr std::size_t kMaxKeeperMessage = 4097;
@@ -18,4 +18,4 @@ inline constexpr char kKeeperErrors = 'e', kKeeperStatus = 's';
 // The number of the new process, or -1. It ends when the other end of `control` does.
 int start_keeper_starter(int control);
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -16,7 +16,7 @@
 #include "reward/pipes.h"
 #include "reward/supervised_command.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -300,4 +300,4 @@ void CommandReward::probe(const Json& request) {
            options_.timeout_s)});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -23,7 +23,7 @@
 #include "algo/verdict.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct CommandRewardOptions {
   std::string command;    // for /bin/sh
@@ -80,4 +80,4 @@ class CommandReward {
   bool log_line_said_ = false;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -12,7 +12,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 using ::testing::AllOf;
@@ -234,4 +234,4 @@ TEST_F(CommandRewardTest, NoProcessIsLeft) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "reward/visible_text.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 constexpr std::size_t kMaxBoxBytes = 2'000;
@@ -275,4 +275,4 @@ Verdict grade_countdown(const CountdownProblem& problem, std::string_view respon
   return wrong_verdict(extracted, "no complete chain before the box");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -15,7 +15,7 @@
 #include "io/json.h"
 #include "reward/math/grader.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct CountdownProblem {
   std::vector<int> numbers;
@@ -35,4 +35,4 @@ CountdownProblem read_countdown_problem(const Json& problem);
 Verdict grade_countdown(const CountdownProblem& problem, std::string_view response,
                         const CountdownOptions& options = {});
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

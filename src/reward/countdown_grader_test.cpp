@@ -4,7 +4,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 const CountdownProblem kProblem{{4, 11, 3, 6}, 29};
@@ -120,4 +120,4 @@ TEST(Countdown, HostileTextIsWrongOrRightButEnds) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

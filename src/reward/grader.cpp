@@ -8,7 +8,7 @@
 #include "reward/countdown_grader.h"
 #include "reward/math/grader.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 class MathReward : public Grader {
@@ -88,4 +88,4 @@ std::unique_ptr<Grader> make_grader(const RewardConfig& config) {
       .command = config.command, .timeout_s = config.timeout_s, .workers = workers});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -14,7 +14,7 @@
 #include "data/problem.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct GradeRequest {
   std::string response;
@@ -41,4 +41,4 @@ class Grader {
 // InputError where the machine lacks what the kind needs (an interpreter, isolation).
 std::unique_ptr<Grader> make_grader(const RewardConfig& config);
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

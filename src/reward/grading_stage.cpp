@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline reward {
 
 GradingStage::GradingStage(Grader& grader, GradingOptions options)
     : grader_(grader),
@@ -124,4 +124,4 @@ GradeCounts GradingStage::finish(ResponseBatch& batch) {
   return counts;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -26,7 +26,7 @@
 #include "core/thread_pool.h"
 #include "reward/grader.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct GradingOptions {
   int workers = 0;         // 0: one for each core
@@ -90,4 +90,4 @@ class GradingStage {
   ThreadPool pool_;  // last: its threads use everything above
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -8,7 +8,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 using ::testing::HasSubstr;
@@ -151,4 +151,4 @@ TEST(Grader, EveryKindGrades) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -7,7 +7,7 @@
 
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 Pipe make_pipe() {
   int ends[2];
@@ -22,4 +22,4 @@ std::pair<UniqueFd, UniqueFd> make_socket_pair(int type) {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

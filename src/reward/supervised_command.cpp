@@ -14,7 +14,7 @@
 #include "reward/command_keeper.h"
 #include "reward/pipes.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 constexpr int kKeeperEndMilliseconds = 15'000;  // a keeper gives up killing before that
@@ -122,4 +122,4 @@ const std::string& SupervisedCommand::first_errors() {
   return errors_;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -17,7 +17,7 @@
 
 #include "io/unique_fd.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 class SupervisedCommand {
  public:
@@ -47,4 +47,4 @@ class SupervisedCommand {
 // weights are loaded, it keeps that process small: later it would hold what they were.
 void start_supervision();
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace antisd {
+namespace antisd::inline reward {
 
 std::string visible_text(std::string_view response) {
   static constexpr std::string_view kOpen = "<think>", kClose = "</think>";
@@ -31,4 +31,4 @@ std::string visible_text(std::string_view response) {
   return visible;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 TEST(VisibleText, IsWhatStandsOutsideTheReasoning) {
@@ -25,4 +25,4 @@ TEST(VisibleText, NothingBehindAnOpeningTagAloneCounts) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 RunLock::RunLock(const std::filesystem::path& run) {
   std::error_code error;
@@ -31,4 +31,4 @@ RunLock::~RunLock() {
   close(descriptor_);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

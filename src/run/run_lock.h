@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace antisd {
+namespace antisd::inline run {
 
 class RunLock {
  public:
@@ -18,4 +18,4 @@ class RunLock {
   int descriptor_ = -1;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline run

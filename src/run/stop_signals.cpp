@@ -9,7 +9,7 @@
 
 #include "run/metrics/console.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
@@ -56,4 +56,4 @@ bool StopSignals::received() {
   return received_signals > 0;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -3,7 +3,7 @@
 // that was started with SIGHUP ignored (nohup) goes on ignoring it.
 #pragma once
 
-namespace antisd {
+namespace antisd::inline run {
 
 inline constexpr int kStoppedStatus = 130;
 
@@ -18,4 +18,4 @@ class StopSignals {
   static bool received();
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -11,7 +11,7 @@
 #include "text/jinja/ast.h"
 #include "text/jinja/interpreter.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 constexpr std::int64_t kMaxTemplateBytes = std::int64_t{4} << 20;
@@ -117,4 +117,4 @@ Json with_reasoning_names(const Json& messages) {
   return named;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

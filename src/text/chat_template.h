@@ -16,7 +16,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 namespace jinja {
 struct Program;
@@ -61,4 +61,4 @@ class ChatTemplate {
 // read either.
 Json with_reasoning_names(const Json& messages);
 
-}  // namespace antisd
+}  // namespace antisd::inline text

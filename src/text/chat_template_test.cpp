@@ -10,7 +10,7 @@
 #include "core/testing.h"
 #include "text/tokenizer/sha256_for_tests.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 using ::testing::HasSubstr;
@@ -296,4 +296,4 @@ TEST(ChatTemplate, RendersInSeveralThreadsAtATime) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 constexpr std::int64_t kFirst = 5;   // steps in a row
@@ -65,4 +65,4 @@ std::optional<std::string> AlikeGroups::observe(const ResponseBatch& batch) {
       advice(seen));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -12,7 +12,7 @@
 #include "algo/method.h"
 #include "algo/response.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 class AlikeGroups {
  public:
@@ -30,4 +30,4 @@ class AlikeGroups {
   std::int64_t next_ = 5;   // when to speak
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

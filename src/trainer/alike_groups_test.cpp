@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 using ::testing::AllOf;
@@ -68,4 +68,4 @@ TEST(AlikeGroups, SaysWhatItMeansAndWhatMayHelp) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -8,7 +8,7 @@
 #include "model/not_finite.h"
 #include "run/checkpoint/folders.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 bool may_pass(const RunError& error) {
@@ -197,4 +197,4 @@ double CheckpointKeeper::take_seconds() {
   return std::exchange(seconds_, 0);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -23,7 +23,7 @@
 #include "run/metrics/metric_set.h"
 #include "trainer/recorder.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // The checkpoint that checkpoint.keep_best never prunes.
 struct BestCheckpoint {
@@ -90,4 +90,4 @@ class CheckpointKeeper {
   bool warned_of_best_ = false;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -9,7 +9,7 @@
 #include "model/architecture.h"
 #include "run/checkpoint/folders.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ DiskPlan plan_disk(const ModelShape& shape, const RunConfig& config, at::ScalarT
   return plan;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -16,7 +16,7 @@
 #include "config/run_config.h"
 #include "model/model_shape.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 struct DiskPlan {
   double checkpoint_bytes = 0;   // of one
@@ -34,4 +34,4 @@ struct DiskPlan {
 DiskPlan plan_disk(const ModelShape& shape, const RunConfig& config, at::ScalarType dtype,
                    bool slow_teacher, std::int64_t step = 0);
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

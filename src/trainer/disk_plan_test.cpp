@@ -6,7 +6,7 @@
 #include "model/architecture.h"
 #include "trainer/testing.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -68,4 +68,4 @@ TEST(DiskPlan, SaysWhatIsMissingInNumbers) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

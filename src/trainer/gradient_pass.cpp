@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 template <typename Values>
@@ -206,4 +206,4 @@ void measure(const CausalLm& model, std::span<const TargetSequence> sequences,
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -19,7 +19,7 @@
 #include "optim/adamw.h"
 #include "trainer/objective.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // A number that is none, and the sequence it came from. The weights are as they were before the
 // mini-batch.
@@ -93,4 +93,4 @@ void measure(const CausalLm& model, std::span<const TargetSequence> sequences,
 // Targets of all sequences.
 std::int64_t count_targets(std::span<const TargetSequence> sequences);
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -9,7 +9,7 @@
 #include "model/architecture.h"
 #include "ops/token_scores.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 // Bytes that a token leaves behind in one layer until the backward pass has used them.
@@ -127,4 +127,4 @@ MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const M
   return plan;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -19,7 +19,7 @@
 #include "config/run_config.h"
 #include "model/model_shape.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 enum class MemoryTime { kAlways, kRollout, kUpdate };
 
@@ -42,4 +42,4 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const Method& method,
                        at::Device device, at::ScalarType dtype);
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -6,7 +6,7 @@
 #include "inference/kv_pool.h"
 #include "optim/adamw.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 ModelShape small_shape(bool sparse) {
@@ -90,4 +90,4 @@ TEST(MemoryPlan, TheConfigurationDecides) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -2,7 +2,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 std::vector<ResponseNumbers> cut_mini_batches(const ResponseBatch& batch, std::int64_t parts) {
   ANTISD_CHECK_LT(0, parts);
@@ -43,4 +43,4 @@ std::vector<TargetSequence> teacher_sequences(const ResponseBatch& batch,
   return sequences;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

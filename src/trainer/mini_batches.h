@@ -11,7 +11,7 @@
 #include "data/prompts.h"
 #include "inference/response_pass.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 using ResponseNumbers = std::vector<std::size_t>;
 
@@ -27,4 +27,4 @@ std::vector<TargetSequence> student_sequences(const PromptBatch& prompts,
 std::vector<TargetSequence> teacher_sequences(const ResponseBatch& batch,
                                               std::span<const std::size_t> numbers);
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

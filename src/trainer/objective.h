@@ -18,7 +18,7 @@
 #include "algo/named_sums.h"
 #include "inference/response_pass.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // What a pass has to provide, beside the hidden states.
 struct ObjectiveNeeds {
@@ -59,4 +59,4 @@ class Objective {
   NamedSums sums;  // over all passes
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

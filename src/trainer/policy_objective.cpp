@@ -2,7 +2,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 Derivative PolicyObjective::differentiate(const PassView& pass) {
   Derivative derivative;
@@ -24,4 +24,4 @@ Derivative PolicyObjective::differentiate(const PassView& pass) {
   return derivative;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -6,7 +6,7 @@
 #include "algo/shaping.h"
 #include "trainer/objective.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 class PolicyObjective : public Objective {
  public:
@@ -24,4 +24,4 @@ class PolicyObjective : public Objective {
   bool off_policy_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -4,7 +4,7 @@
 
 #include "trainer/update_testing.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 class PolicyObjectiveTest : public testing::UpdateTest {
@@ -90,4 +90,4 @@ TEST_F(PolicyObjectiveTest, AFailedGradeTakesNoPart) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -12,7 +12,7 @@
 #include "io/system_error.h"
 #include "run/checkpoint/folders.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -236,4 +236,4 @@ void Recorder::finish(const std::string& reason, std::int64_t step) {
   attempt("run.json", [&] { write_run_json(); });
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -27,7 +27,7 @@
 #include "run/run_lock.h"
 #include "trainer/step_record.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // What run.json says of the program and the machine.
 struct RunInfo {
@@ -89,4 +89,4 @@ class Recorder {
   std::optional<RunLock> relock_;  // of a directory that was made anew
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

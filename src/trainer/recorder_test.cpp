@@ -8,7 +8,7 @@
 #include "run/checkpoint/checkpoint.h"
 #include "trainer/testing.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,4 +84,4 @@ TEST(Recorder, MemoryThatRunsOutInAStepCostsThatStepAlone) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -5,7 +5,7 @@
 #include "algo/response_text.h"
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 GroupSampler::GroupSampler(const RolloutConfig& config, std::uint64_t seed,
                            std::vector<TokenId> stop_ids, const Tokenizer& tokenizer)
@@ -37,4 +37,4 @@ ResponseBatch GroupSampler::generate(const CausalLm& policy, const PromptBatch& 
   return batch;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -14,7 +14,7 @@
 #include "inference/rollout_engine.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 class GroupSampler {
  public:
@@ -39,4 +39,4 @@ class GroupSampler {
   RolloutEngine engine_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

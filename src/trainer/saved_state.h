@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // What the JSON library throws for a missing or unfit value, as an error of ours.
 template <typename Read>
@@ -17,4 +17,4 @@ auto read_saved(Read&& read) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

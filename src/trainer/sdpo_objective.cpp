@@ -5,7 +5,7 @@
 #include "algo/sdpo.h"
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 std::vector<double> row_of(const at::Tensor& values, std::int64_t row) {  // fp64 on the CPU
@@ -106,4 +106,4 @@ void SdpoObjective::add_terms(const PassView& pass, std::size_t sequence, TokenL
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -9,7 +9,7 @@
 #include "model/causal_lm.h"
 #include "trainer/objective.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 struct DistillationOptions {
   double temperature = 1;
@@ -60,4 +60,4 @@ class SdpoObjective : public Objective {
   const ResponseBatch& batch_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -2,7 +2,7 @@
 
 #include "trainer/update_testing.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 // method.md's formula with tensor operations and their gradients, in double precision.
@@ -104,4 +104,4 @@ TEST_F(SdpoObjectiveTest, DistillingTakesTheReferencesPenaltyToo) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

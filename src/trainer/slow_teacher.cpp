@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 SlowTeacher::SlowTeacher(const CausalLm& student)
     : average_(student.shape(), student.device(), at::kFloat) {
@@ -28,4 +28,4 @@ void SlowTeacher::refresh() {
     rounded.value.copy_(average_.parameters().at(rounded.name()).value);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

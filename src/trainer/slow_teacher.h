@@ -9,7 +9,7 @@
 
 #include "model/causal_lm.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 class SlowTeacher {
  public:
@@ -31,4 +31,4 @@ class SlowTeacher {
   std::optional<CausalLm> rounded_;  // where the student computes in less
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

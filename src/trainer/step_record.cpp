@@ -10,7 +10,7 @@
 #include "algo/reward_summary.h"
 #include "run/metrics/statistics.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
@@ -228,4 +228,4 @@ Json rollout_row(const StepRecord& record, std::size_t number) {
           {"token_advantage", numbers_or_null(response.token_advantage)}};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -11,7 +11,7 @@
 #include "run/metrics/metric_set.h"
 #include "trainer/updater.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // Seconds of the phases of a step.
 struct StepTimes {
@@ -46,4 +46,4 @@ double peak_memory_gb(at::Device device);
 // was stopped before it) is null.
 Json rollout_row(const StepRecord& record, std::size_t number);
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

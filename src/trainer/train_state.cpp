@@ -6,7 +6,7 @@
 #include "model/weights.h"
 #include "trainer/saved_state.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -150,4 +150,4 @@ void start_from(TrainState& state, const fs::path& checkpoint) {
   });
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -22,7 +22,7 @@
 #include "trainer/checkpoint_keeper.h"
 #include "trainer/slow_teacher.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 struct TrainState {
   TrainState(CausalLm policy, PromptStream stream, const GateRules& gate_rules,
@@ -68,4 +68,4 @@ Json to_json(const Moments& moments);
 GateState gate_state_from(const Json& json);  // InputError
 Moments moments_from(const Json& json);
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

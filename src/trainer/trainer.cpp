@@ -13,7 +13,7 @@
 #include "ops/tensor_errors.h"
 #include "run/checkpoint/checkpoint.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 constexpr std::size_t kReasonsShown = 4;  // of failed grades, in one warning
@@ -418,4 +418,4 @@ RunError Trainer::diverged(const NotFinite& error) const {
   return keeper_.not_finite_error(error, before, schedule_.at(before), /*untouched=*/false);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -21,7 +21,7 @@
 #include "trainer/train_state.h"
 #include "trainer/updater.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // What an evaluation found.
 struct EvaluationResult {
@@ -109,4 +109,4 @@ class Trainer {
   bool evaluation_missing_ = false;  // of the last step that one was due at
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

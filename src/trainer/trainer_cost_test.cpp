@@ -6,7 +6,7 @@
 
 #include "trainer/testing.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 using testing::SmallTraining;
@@ -100,4 +100,4 @@ TEST(StepCost, OnlyWhoNeedsTheStudentsScoresPaysForThem) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -6,7 +6,7 @@
 #include "run/checkpoint/folders.h"
 #include "trainer/testing.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ TEST(TrainerFaults, WhateverTheDiskRefusesTheRunIsWholeOrSaysSo) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

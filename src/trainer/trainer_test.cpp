@@ -9,7 +9,7 @@
 #include "run/checkpoint/checkpoint.h"
 #include "trainer/testing.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 using ::testing::Contains;
@@ -491,4 +491,4 @@ TEST(TrainState, SurvivesItsJson) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -13,7 +13,7 @@
 #include "model/weights.h"
 #include "trainer/updater.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 TEST(UpdateParity, ThreeStepsChangeTheWeightsAsPyTorchDoes) {
@@ -74,4 +74,4 @@ TEST(UpdateParity, ThreeStepsChangeTheWeightsAsPyTorchDoes) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

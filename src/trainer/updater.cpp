@@ -6,7 +6,7 @@
 #include "trainer/policy_objective.h"
 #include "trainer/sdpo_objective.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 std::unique_ptr<Objective> make_objective(const UpdateInput& input, const CausalLm& model,
@@ -120,4 +120,4 @@ void sum_over(Communicator& processes, NamedSums& sums) {
   sums = std::move(all);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -16,7 +16,7 @@
 #include "trainer/gradient_pass.h"
 #include "trainer/mini_batches.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // Borrowed for the call.
 struct UpdateInput {
@@ -59,4 +59,4 @@ class Updater {
 // Sums over all processes, the same bits on each. A process may lack sums that others have.
 void sum_over(Communicator& processes, NamedSums& sums);
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -7,7 +7,7 @@
 
 #include "trainer/update_testing.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 using ::testing::ElementsAre;
@@ -151,4 +151,4 @@ TEST(SumOver, AddsUpWhatEitherProcessNamed) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

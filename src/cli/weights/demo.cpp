@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,4 +99,4 @@ std::function<int()> add_demo(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -2,7 +2,7 @@
 
 #include "cli/command_testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,4 +44,4 @@ TEST_F(Demo, SaysWhereItsModelComesFrom) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

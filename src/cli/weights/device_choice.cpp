@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "ops/device.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 at::Device choose_device(const std::string& name) {
   const TensorLibraryInfo library = describe_tensor_library();
@@ -22,4 +22,4 @@ at::Device choose_device(const std::string& name) {
                      : "this binary has no CUDA; build with `make CUDA=1` or use cpu"});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -5,10 +5,10 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace antisd {
+namespace antisd::inline cli {
 
 // "cpu", "cuda", "cuda:N", or "auto": a GPU where there is one. InputError for one that is not
 // here.
 at::Device choose_device(const std::string& name);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

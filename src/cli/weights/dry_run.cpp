@@ -17,7 +17,7 @@
 #include "trainer/disk_plan.h"
 #include "trainer/memory_plan.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -218,4 +218,4 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   if (!disk.suffices()) warn(disk.warning());
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

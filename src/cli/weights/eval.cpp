@@ -15,7 +15,7 @@
 #include "io/step_name.h"
 #include "run/checkpoint/checkpoint.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -178,4 +178,4 @@ std::function<int()> add_eval(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -8,7 +8,7 @@
 #include "eval/results/summary.h"
 #include "trainer/testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -297,4 +297,4 @@ TEST_F(Eval, ASignalInTheLastEvaluationOfTrainingLeavesItToBeDone) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

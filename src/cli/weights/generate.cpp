@@ -19,7 +19,7 @@
 #include "inference/stop_ids.h"
 #include "io/jsonl.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 struct GenerateOptions {
@@ -327,4 +327,4 @@ std::function<int()> add_generate(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -4,7 +4,7 @@
 
 #include "cli/command_testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -179,4 +179,4 @@ TEST_F(Generate, AnInterruptGivesWhatIsFinished) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -21,7 +21,7 @@
 #include "report/inspect/report_page.h"
 #include "report/inspect/terminal.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -362,4 +362,4 @@ std::function<int()> add_inspect(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

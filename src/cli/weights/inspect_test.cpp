@@ -5,7 +5,7 @@
 #include "cli/command_testing.h"
 #include "trainer/testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -269,4 +269,4 @@ TEST_F(Inspect, MistakesAreOneClearMessage) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -12,7 +12,7 @@
 #include "inference/finite_scores.h"
 #include "reward/grading_stage.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 // `inspect` shows what is there; `train` is the one to warn of it.
@@ -235,4 +235,4 @@ Inspection Microscope::look(Inspection inspection) {
   return std::move(one.front());
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -22,7 +22,7 @@
 #include "reward/grader.h"
 #include "trainer/sampler.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 // What one row asks for.
 struct LookRequest {
@@ -82,4 +82,4 @@ class Microscope {
   std::int64_t ungraded_ = 0;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -7,7 +7,7 @@
 #include "core/thread_pool.h"
 #include "model/weights.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 void add_model_argument(CLI::App& app, ModelOptions& options) {
   app.add_option("MODEL", options.model, "Hugging Face model directory")->required();
 }
@@ -34,4 +34,4 @@ CausalLm open_model(const ModelOptions& options) {
                     {.check_weights = options.check_weights});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

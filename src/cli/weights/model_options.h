@@ -7,7 +7,7 @@
 
 #include "model/causal_lm.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 struct ModelOptions {
   std::string model;
@@ -24,4 +24,4 @@ void add_device_options(CLI::App& app, ModelOptions& options);
 // Sets the number of threads and loads the weights.
 CausalLm open_model(const ModelOptions& options);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

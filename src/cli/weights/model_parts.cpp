@@ -7,7 +7,7 @@
 #include "inference/stop_ids.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 namespace fs = std::filesystem;
 
@@ -42,4 +42,4 @@ std::vector<TokenId> find_stop_ids(const fs::path& model, const Tokenizer& token
   return ids;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

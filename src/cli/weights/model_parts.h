@@ -8,7 +8,7 @@
 
 #include "context/prompt_renderer.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 using Warn = std::function<void(const std::string&)>;
 
@@ -22,4 +22,4 @@ PromptRenderer make_renderer(const std::filesystem::path& model, const DataConfi
 std::vector<TokenId> find_stop_ids(const std::filesystem::path& model, const Tokenizer& tokenizer,
                                    const Warn& warn);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -16,7 +16,7 @@
 #include "trainer/pretrain/document_trainer.h"
 #include "trainer/pretrain/new_model.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -170,4 +170,4 @@ std::function<int()> add_pretrain(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -6,7 +6,7 @@
 #include "io/jsonl.h"
 #include "reward/countdown_grader.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -189,4 +189,4 @@ TEST(CountdownTask, EverySolutionGradesCorrect) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -11,7 +11,7 @@
 #include "ops/tensor_errors.h"
 #include "run/run_lock.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -160,4 +160,4 @@ int in_run_directory(const RunConfig& config, bool resume, Console& console, con
   return status;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -13,7 +13,7 @@
 #include "run/checkpoint/checkpoint.h"
 #include "trainer/recorder.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 struct RunOptions {
   std::vector<std::string> arguments;  // a file, then key=value
@@ -52,4 +52,4 @@ std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder,
 using RunWork = std::function<int(Recorder& recorder, std::int64_t& last_step)>;
 int in_run_directory(const RunConfig& config, bool resume, Console& console, const RunWork& work);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

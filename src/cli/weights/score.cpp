@@ -10,7 +10,7 @@
 #include "inference/scorer.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 struct ScoreCommandOptions {
@@ -68,4 +68,4 @@ std::function<int()> add_score(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "inference/finite_scores.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 int score_rows(const RowStreamOptions& rows, const CausalLm& model, const ScoreOptions& options,
                const std::function<ScoreRequest(const Json& row)>& read) {
@@ -37,4 +37,4 @@ int score_rows(const RowStreamOptions& rows, const CausalLm& model, const ScoreO
   return run_row_batches(rows, {keep, work, options.max_batch_tokens});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

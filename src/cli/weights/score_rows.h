@@ -6,7 +6,7 @@
 #include "cli/rows.h"
 #include "inference/scorer.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 // Scores every row of the stream: {"logp": [..], "entropy": [..]}. `read` makes a request of a row;
 // up to options.max_batch_tokens go through the model at once. RunError where a score is not
@@ -14,4 +14,4 @@ namespace antisd {
 int score_rows(const RowStreamOptions& rows, const CausalLm& model, const ScoreOptions& options,
                const std::function<ScoreRequest(const Json& row)>& read);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -4,7 +4,7 @@
 
 #include "cli/command_testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,4 +149,4 @@ TEST_F(Score, WeightsWithNanAreRefusedWhenAsked) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -4,7 +4,7 @@
 
 #include "core/thread_pool.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 StepThreads::StepThreads(int asked) {
   if (asked == 0) governor_.emplace(unclaimed_threads(available_threads()), available_threads());
@@ -17,4 +17,4 @@ void StepThreads::between_steps() {
   if (governor_->threads() != at::get_num_threads()) at::set_num_threads(governor_->threads());
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -9,7 +9,7 @@
 
 #include "core/thread_governor.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 class StepThreads {
  public:
@@ -20,4 +20,4 @@ class StepThreads {
   std::optional<ThreadGovernor> governor_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -14,7 +14,7 @@
 #include "model/weights.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 using ::testing::StartsWith;
@@ -55,4 +55,4 @@ TEST(Stories, ContinuesAsPublished) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 struct SweepCommandOptions {
@@ -109,4 +109,4 @@ std::function<int()> add_sweep(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

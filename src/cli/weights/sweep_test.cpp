@@ -2,7 +2,7 @@
 
 #include "cli/weights/train_testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -61,4 +61,4 @@ TEST_F(Sweep, AMistakeIsFoundBeforeAnythingRuns) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

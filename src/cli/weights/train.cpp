@@ -9,7 +9,7 @@
 #include "cli/weights/training_run.h"
 #include "run/stop_signals.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 std::function<int()> add_train(CLI::App& app) {
   struct Options {
@@ -35,4 +35,4 @@ std::function<int()> add_train(CLI::App& app) {
   };
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

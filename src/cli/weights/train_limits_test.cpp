@@ -8,7 +8,7 @@
 #include "run/checkpoint/checkpoint.h"
 #include "run/checkpoint/folders.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -191,4 +191,4 @@ TEST_F(TrainLimits, WhateverTheDiskRefusesTheRunIsWholeOrSaysSo) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -4,7 +4,7 @@
 
 #include "cli/weights/train_testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -159,4 +159,4 @@ TEST_F(TrainResume, AModelWhoseConfigurationIsAPipe) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

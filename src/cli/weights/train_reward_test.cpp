@@ -6,7 +6,7 @@
 
 #include "cli/weights/train_testing.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ TEST_F(TrainReward, NothingOfTheProgramOutlivesAKilledRun) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -10,7 +10,7 @@
 #include "cli/weights/train_testing.h"
 #include "run/checkpoint/checkpoint.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -184,4 +184,4 @@ TEST_F(TrainStop, ARunDirectoryIsForOneProcess) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

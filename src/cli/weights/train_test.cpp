@@ -8,7 +8,7 @@
 #include "cli/weights/train_testing.h"
 #include "core/thread_pool.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -450,4 +450,4 @@ TEST_F(Train, MistakesAreOneClearMessage) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -18,7 +18,7 @@
 #include "trainer/disk_plan.h"
 #include "trainer/trainer.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -298,4 +298,4 @@ int run_training(const RunConfig& config, const RunOptions& options, Console& co
                           });
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

@@ -14,7 +14,7 @@
 #include "model/model_shape.h"
 #include "run/metrics/console.h"
 
-namespace antisd {
+namespace antisd::inline cli {
 
 // The problems of data.train. Tokens of every prompt, those that are dropped too, go to `lengths`.
 PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
@@ -28,4 +28,4 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
 int run_training(const RunConfig& config, const RunOptions& options, Console& console,
                  const std::function<bool()>& stop);
 
-}  // namespace antisd
+}  // namespace antisd::inline cli

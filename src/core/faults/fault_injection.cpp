@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace antisd::faults {
+namespace antisd::inline core::faults {
 namespace {
 
 struct State {
@@ -156,7 +156,7 @@ std::string last_failed() {
   return state().last;
 }
 
-}  // namespace antisd::faults
+}  // namespace antisd::inline core::faults
 
 // The calls themselves. A name that is defined here is found before libc's.
 using antisd::faults::judged;

@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <string>
 
-namespace antisd::faults {
+namespace antisd::inline core::faults {
 
 struct Fault {
   std::int64_t call = 0;  // the first that fails, from 1 on
@@ -39,4 +39,4 @@ std::int64_t calls();          // counted since watch() or arm()
 std::int64_t failed();         // of them, by our doing
 std::string last_failed();     // "write /tmp/x/.metrics.tmp"
 
-}  // namespace antisd::faults
+}  // namespace antisd::inline core::faults

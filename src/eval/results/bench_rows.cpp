@@ -12,7 +12,7 @@
 #include "io/checksum.h"
 #include "io/jsonl.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -158,4 +158,4 @@ std::vector<SampleRow> read_rows(const fs::path& file) {
   return rows;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

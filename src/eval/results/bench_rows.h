@@ -18,7 +18,7 @@
 #include "io/json.h"
 #include "run/metrics/append_file.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 class BenchRows {
  public:
@@ -60,4 +60,4 @@ void remove_evaluation(const std::filesystem::path& folder,
 // Rows of a finished evaluation. InputError where the file is missing or damaged.
 std::vector<SampleRow> read_rows(const std::filesystem::path& file);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

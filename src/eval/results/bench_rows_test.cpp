@@ -7,7 +7,7 @@
 #include "core/testing.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 using ::testing::AllOf;
@@ -102,4 +102,4 @@ TEST_F(BenchRowsTest, RefuseRowsWithoutSettings) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -142,4 +142,4 @@ Comparison compare_runs(const std::vector<RunResults>& runs) {
   return comparison;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

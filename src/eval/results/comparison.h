@@ -17,7 +17,7 @@
 #include "algo/evaluation.h"
 #include "eval/results/run_results.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 struct ComparisonRow {
   std::string name;                  // of the run, or "base": the model before training
@@ -54,4 +54,4 @@ std::string pass_curves_csv(const Comparison& comparison);
 // A tabular in booktabs' style, best of a column bold; needs \usepackage{booktabs}.
 std::string comparison_latex(const Comparison& comparison);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

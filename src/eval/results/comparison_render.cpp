@@ -7,7 +7,7 @@
 #include "eval/results/comparison.h"
 #include "eval/results/text_table.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 std::string step_text(const ComparisonRow& row) {
@@ -234,4 +234,4 @@ std::string comparison_latex(const Comparison& comparison) {
   return tex;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -8,7 +8,7 @@
 #include "core/testing.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 using ::testing::ElementsAre;
@@ -237,4 +237,4 @@ TEST(RunResults, ReadWhatIsWholeAndNoteTheRest) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline eval

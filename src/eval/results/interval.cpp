@@ -7,7 +7,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 constexpr double kNormalQuantile = 1.959963984540054;
@@ -250,4 +250,4 @@ Difference paired_difference(std::span<const ProblemCount> a, std::span<const Pr
   return difference;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

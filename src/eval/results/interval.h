@@ -14,7 +14,7 @@
 #include <limits>
 #include <span>
 
-namespace antisd {
+namespace antisd::inline eval {
 
 struct Interval {
   double low = std::numeric_limits<double>::quiet_NaN();
@@ -61,4 +61,4 @@ Difference paired_difference(std::span<const ProblemCount> a, std::span<const Pr
 // Student's 97.5 % quantile, to 1e-7; degrees >= 1, also broken or infinite.
 double student_quantile(double degrees);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

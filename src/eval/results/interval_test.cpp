@@ -12,7 +12,7 @@
 
 #include "algo/evaluation.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 constexpr int kBenchmarks = 2000;
@@ -274,4 +274,4 @@ TEST(StudentQuantile, FallsBetweenWholeDegrees) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline eval

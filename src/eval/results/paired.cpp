@@ -10,7 +10,7 @@
 #include "eval/results/summary.h"
 #include "eval/results/text_table.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,4 +119,4 @@ Json to_json(const PairedComparison& comparison) {
           {"missing", comparison.missing}};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -14,7 +14,7 @@
 #include "eval/results/interval.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 struct PairedComparison {
   std::vector<std::pair<std::string, Difference>> benches;  // those that both have
@@ -30,4 +30,4 @@ PairedComparison compare_evaluations(const std::filesystem::path& a,
 std::string paired_text(const PairedComparison& comparison);
 Json to_json(const PairedComparison& comparison);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -6,7 +6,7 @@
 #include "eval/results/summary.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 using ::testing::AllOf;
@@ -67,4 +67,4 @@ TEST(CompareEvaluations, NeedsTwoOfTheSame) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline eval

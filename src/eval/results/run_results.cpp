@@ -9,7 +9,7 @@
 #include "io/atomic_file.h"
 #include "io/step_name.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ RunResults read_run_results(const fs::path& directory) {
   return run;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -13,7 +13,7 @@
 
 #include "eval/results/summary.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 struct StepEvaluation {
   std::int64_t step = 0;
@@ -34,4 +34,4 @@ struct RunResults {
 // InputError where the directory does not exist; everything else that is wrong is a note.
 RunResults read_run_results(const std::filesystem::path& directory);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -7,7 +7,7 @@
 #include "core/check.h"
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 // -1 where it is no count. A number that does not fit must not be converted.
@@ -67,4 +67,4 @@ std::vector<ProblemCount> count_problems(std::span<const SampleRow> rows, std::i
   return counts;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

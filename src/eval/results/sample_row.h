@@ -14,7 +14,7 @@
 #include "eval/results/interval.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 struct SampleRow {
   std::string id;            // of the problem
@@ -39,4 +39,4 @@ SampleRow sample_row_from(const Json& json, const std::string& where);
 // Right and graded samples of each problem, `problems` in all.
 std::vector<ProblemCount> count_problems(std::span<const SampleRow> rows, std::int64_t problems);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -9,7 +9,7 @@
 #include "eval/results/text_table.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 Json number(double value) {
@@ -225,4 +225,4 @@ std::string summary_table(const EvalSummary& summary, const std::vector<std::int
   return table.text();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -21,7 +21,7 @@
 #include "eval/results/sample_row.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 inline constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
@@ -76,4 +76,4 @@ std::string summary_table(const EvalSummary& summary, const std::vector<std::int
 // The k that a table shows: those asked for that a benchmark has, or the powers of two up to n.
 std::vector<std::int64_t> shown_k(const std::vector<std::int64_t>& asked, std::int64_t n);
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -7,7 +7,7 @@
 #include "core/testing.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 using ::testing::ElementsAre;
@@ -146,4 +146,4 @@ TEST(SummaryTable, ShowsWhatThereIs) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline eval {
 namespace {
 
 std::size_t width_of(const std::string& text) {  // code points
@@ -53,4 +53,4 @@ std::string interval_text(const Interval& interval) {
   return fmt::format("[{:.1f}, {:.1f}]", 100 * interval.low, 100 * interval.high);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

@@ -6,7 +6,7 @@
 
 #include "eval/results/interval.h"
 
-namespace antisd {
+namespace antisd::inline eval {
 
 // The first line is the head. The first column is flush left, the others flush right.
 class TextTable {
@@ -21,4 +21,4 @@ class TextTable {
 std::string percent_text(double share);               // "57.4", "-" for none
 std::string interval_text(const Interval& interval);  // "[51.0, 63.2]", "-" for none
 
-}  // namespace antisd
+}  // namespace antisd::inline eval

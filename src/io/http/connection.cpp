@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr std::size_t kReadBytes = 16 << 10;
@@ -290,4 +290,4 @@ void HttpConnection::on_time() {
                                                           : "the body took too long");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

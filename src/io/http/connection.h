@@ -14,7 +14,7 @@
 #include "io/http/response.h"
 #include "io/http/server.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
@@ -81,4 +81,4 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::shared_ptr<StreamSink> sink_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 Watch::Watch(EventLoop& loop, int descriptor, short events, std::function<void()> then)
     : then_(std::move(then)) {
@@ -69,4 +69,4 @@ void EventLoop::wake() const {
   [[maybe_unused]] const ssize_t done = write(wakes_.get(), &one, sizeof one);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

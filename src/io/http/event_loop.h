@@ -17,7 +17,7 @@
 
 #include "io/unique_fd.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 class EventLoop;
 
@@ -63,4 +63,4 @@ class EventLoop {
   std::vector<std::function<void()>> posted_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr int kBacklog = 1024;
@@ -74,4 +74,4 @@ int connections_within_limits(int wanted) {
   return std::clamp(static_cast<int>(limit.rlim_cur) - kOtherFiles, kFewest, wanted);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

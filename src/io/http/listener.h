@@ -5,7 +5,7 @@
 
 #include "io/unique_fd.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 // Does not wait and is closed on exec. RunError where the address is taken or not this machine's.
 UniqueFd listen_on(const std::string& host, int port);
@@ -15,4 +15,4 @@ int port_of(int socket);
 // it, and returns how many fit: some files are left for everybody else.
 int connections_within_limits(int wanted);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr std::size_t kMaxMethod = 32;
@@ -312,4 +312,4 @@ void HttpRequestParser::end_chunk_line() {
   part_ = wanted_ > 0 ? BodyPart::kChunk : BodyPart::kTrailer;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline io {
 
 using HttpFields = std::vector<std::pair<std::string, std::string>>;
 
@@ -97,4 +97,4 @@ class HttpRequestParser {
 // "%41" -> "A"; nothing where an escape is broken.
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

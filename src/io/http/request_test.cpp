@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 using State = HttpRequestParser::State;
@@ -141,4 +141,4 @@ TEST(HttpRequest, WhatIsNoRequest) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 const char* reason_of(int status) {
@@ -123,4 +123,4 @@ std::string response_head(const HttpResponse& response, const HttpFields& common
   return head + "\r\n";
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -13,7 +13,7 @@
 
 #include "io/http/request.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 // The body of an answer that is written bit by bit, from any thread. Copies are the same stream;
 // when the last one goes without finish(), the connection is broken off, so that the client does
@@ -59,4 +59,4 @@ std::string server_sent_event(std::string_view data);
 std::string response_head(const HttpResponse& response, const HttpFields& common,
                           std::int64_t length, int minor_version, bool keep_alive);
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -15,7 +15,7 @@
 #include "io/http/event_loop.h"
 #include "io/http/listener.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 constexpr int kAcceptsATurn = 64;
@@ -273,4 +273,4 @@ HttpServer::Statistics HttpServer::statistics() const {
   return loop_->statistics();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -21,7 +21,7 @@
 #include "io/http/request.h"
 #include "io/http/response.h"
 
-namespace antisd {
+namespace antisd::inline io {
 
 struct HttpServerOptions {
   std::string host = "127.0.0.1";  // an address of this machine, or a name of one
@@ -72,4 +72,4 @@ class HttpServer {
   std::unique_ptr<Loop> loop_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline io

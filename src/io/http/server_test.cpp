@@ -10,7 +10,7 @@
 #include "core/testing.h"
 #include "io/http/testing.h"
 
-namespace antisd {
+namespace antisd::inline io {
 namespace {
 
 using testing::Answer;
@@ -366,4 +366,4 @@ TEST(HttpServer, APortThatIsTaken) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline io

@@ -5,7 +5,7 @@
 
 #include "io/parquet/times.h"
 
-namespace antisd::parquet_library {
+namespace antisd::inline io::parquet_library {
 namespace {
 
 constexpr int kMaxDepth = 200;  // of nested types: emit() recurses that deep
@@ -223,4 +223,4 @@ void emit(const arrow::Array& array, std::int64_t row, const AntisdValueSink& si
   }
 }
 
-}  // namespace antisd::parquet_library
+}  // namespace antisd::inline io::parquet_library

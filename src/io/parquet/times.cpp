@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd::parquet_library {
+namespace antisd::inline io::parquet_library {
 namespace {
 
 struct Unit {
@@ -89,4 +89,4 @@ std::string iso_8601(const arrow::Array& array, std::int64_t row) {
   return date_text(day) + "T" + time_text(ticks, unit) + (type.timezone().empty() ? "" : "Z");
 }
 
-}  // namespace antisd::parquet_library
+}  // namespace antisd::inline io::parquet_library

@@ -5,9 +5,9 @@
 
 #include <arrow/api.h>
 
-namespace antisd::parquet_library {
+namespace antisd::inline io::parquet_library {
 
 // array[row] of a date, time or timestamp type. A timestamp with a time zone is given in UTC ("Z").
 std::string iso_8601(const arrow::Array& array, std::int64_t row);
 
-}  // namespace antisd::parquet_library
+}  // namespace antisd::inline io::parquet_library

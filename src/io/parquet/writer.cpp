@@ -6,7 +6,7 @@
 #include <parquet/properties.h>
 #include <unistd.h>
 
-namespace antisd::parquet_library {
+namespace antisd::inline io::parquet_library {
 
 void SchemaSketch::add(std::shared_ptr<arrow::DataType> type) {
   if (open_.empty()) {
@@ -23,7 +23,7 @@ void SchemaSketch::end() {
   add(open.is_struct ? arrow::struct_(open.fields) : arrow::list(open.fields.front()));
 }
 
-}  // namespace antisd::parquet_library
+}  // namespace antisd::inline io::parquet_library
 
 namespace {
 

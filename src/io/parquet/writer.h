@@ -12,7 +12,7 @@
 
 #include "io/parquet_interface.h"
 
-namespace antisd::parquet_library {
+namespace antisd::inline io::parquet_library {
 
 // Events of an example value -> its Arrow type.
 class SchemaSketch {
@@ -33,7 +33,7 @@ class SchemaSketch {
   std::shared_ptr<arrow::DataType> type_;
 };
 
-}  // namespace antisd::parquet_library
+}  // namespace antisd::inline io::parquet_library
 
 struct AntisdParquetWriter {
  public:

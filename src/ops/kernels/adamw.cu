@@ -2,7 +2,7 @@
 #include "ops/kernels/launch.h"
 #include "ops/kernels/pack.cuh"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
@@ -86,4 +86,4 @@ void launch_adamw(ElementType weight_type, void* weight, float* master, ElementT
   check_launch("adamw");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -7,7 +7,7 @@
 #include "ops/kernels/element_type.h"
 #include "ops/kernels/formulas.cuh"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // One AdamW step over `count` elements in one pass. master, first, second: fp32; the rounded master
 // goes to `weight` of `weight_type`. Where that is fp32, weight and master are the same memory. Any
@@ -16,4 +16,4 @@ void launch_adamw(ElementType weight_type, void* weight, float* master, ElementT
                   const void* gradient, float* first, float* second, std::int64_t count,
                   const AdamWFactors& factors, cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -5,7 +5,7 @@
 #include "ops/kernels/pack.cuh"
 #include "ops/kernels/reduce.cuh"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
@@ -331,4 +331,4 @@ void launch_attention_inputs_backward(ElementType type, const AttentionInputShap
   check_launch("attention_inputs_backward");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -6,7 +6,7 @@
 
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // The heads of one projection, as a kernel sees them. A row of `qkv` is (heads + 2 kv_heads) *
 // head_dim elements: queries, keys, values.
@@ -45,4 +45,4 @@ void launch_attention_inputs_backward(ElementType type, const AttentionInputShap
                                       float* dq_norm, float* dk_norm, float* workspace,
                                       cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -19,7 +19,7 @@
 #include "ops/kernels/pack.cuh"
 #include "ops/kernels/reduce.cuh"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kWarps = 4, kThreads = kWarps * kWarp;
@@ -547,4 +547,4 @@ void launch_decode_attention(ElementType type, const DecodeAttentionShape& shape
   check_launch("decode_attention");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -6,7 +6,7 @@
 
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // One new query per sequence over keys and values in pages. A key of token i, head h lies at
 // (page_of(i) * page_tokens + i % page_tokens) * kv_heads * head_dim + h * head_dim.
@@ -33,4 +33,4 @@ void launch_decode_attention(ElementType type, const DecodeAttentionShape& shape
                              const std::int32_t* lengths, double scale, void* out, float* partials,
                              std::int32_t* counters, cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -3,7 +3,7 @@
 #include "ops/kernels/pack.cuh"
 #include "ops/kernels/reduce.cuh"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kDimsPerLane = 8;  // head_dim at most 256
@@ -79,4 +79,4 @@ void launch_decode_attention_plain(ElementType type, const DecodeAttentionShape&
   check_launch("decode_attention_plain");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -2,7 +2,7 @@
 
 #include "ops/kernels/decode_attention.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Any precision and head_dim up to 256: a warp for each (sequence, query head), key by key. For
 // shapes that no large model has.
@@ -11,4 +11,4 @@ void launch_decode_attention_plain(ElementType type, const DecodeAttentionShape&
                                    const std::int32_t* pages, const std::int32_t* lengths,
                                    double scale, void* out, cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

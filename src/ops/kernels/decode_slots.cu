@@ -1,7 +1,7 @@
 #include "ops/kernels/decode_slots.h"
 #include "ops/kernels/launch.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
@@ -87,4 +87,4 @@ void launch_advance_slots(const DecodeSlots& slots, const std::int32_t* ids, int
   check_launch("advance_slots");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

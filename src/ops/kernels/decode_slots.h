@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // The slots of a decoder on the device: what a step reads and what it leaves for the next one, so
 // that no token visits the host in between.
@@ -37,4 +37,4 @@ void launch_prepare_slots(const DecodeSlots& slots, int page_tokens, int bucket,
 void launch_advance_slots(const DecodeSlots& slots, const std::int32_t* ids, int bucket,
                           cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

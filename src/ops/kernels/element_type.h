@@ -1,8 +1,8 @@
 // The precisions that kernels take activations in; statistics and accumulation are always fp32.
 #pragma once
 
-namespace antisd {
+namespace antisd::inline ops {
 
 enum class ElementType { kFloat32, kBFloat16, kFloat16 };
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -7,7 +7,7 @@
 #include "ops/kernels/pack.cuh"
 #include "ops/kernels/reduce.cuh"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
@@ -134,4 +134,4 @@ void launch_combine_rows_backward(ElementType type, const void* dy, const void* 
   check_launch("combine_rows_backward");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -6,7 +6,7 @@
 
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Rows between tokens and the pairs (token, chosen expert) that are sorted by expert. `places`:
 // int64 [tokens, k], the sorted row of each pair. All rows are `width` elements of `type`, dense.
@@ -27,4 +27,4 @@ void launch_combine_rows_backward(ElementType type, const void* dy, const void* 
                                   std::int64_t tokens, int k, std::int64_t width, void* dsorted,
                                   float* dweights, cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

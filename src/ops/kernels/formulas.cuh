@@ -10,7 +10,7 @@
 #define ANTISD_FORMULA inline __attribute__((always_inline))
 #endif
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // e^x, within |x| * 2^-24 + 2^-22 of it relatively; 0 for -inf, NaN for NaN.
 ANTISD_FORMULA float exp_of(float x) {
@@ -214,4 +214,4 @@ ANTISD_FORMULA AdamWElement adamw_element(float gradient, const AdamWElement& be
   return {before.weight - change, first, second};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "ops/kernels/launch.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 void fail_launch(const char* kernel, cudaError_t status) {
   throw RunError(
@@ -11,4 +11,4 @@ void fail_launch(const char* kernel, cudaError_t status) {
       {"GPU", "`antisd doctor` shows the devices and their memory"});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

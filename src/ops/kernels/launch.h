@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Throws RunError.
 [[noreturn]] void fail_launch(const char* kernel, cudaError_t status);
@@ -34,4 +34,4 @@ inline unsigned grid_for(std::int64_t items, std::int64_t per_block) {
   return static_cast<unsigned>(std::min<std::int64_t>(ceil_div(items, per_block), 0x7fffffff));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -13,7 +13,7 @@
 
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Calls launch(T()), T the element's type.
 template <typename Launch>
@@ -163,4 +163,4 @@ __device__ __forceinline__ void load_floats(const float* p, float (&values)[N]) 
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

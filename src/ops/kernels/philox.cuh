@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 __device__ inline uint4 philox_4x32_10(uint4 counter, uint2 key) {
 #pragma unroll
@@ -17,4 +17,4 @@ __device__ inline uint4 philox_4x32_10(uint4 counter, uint2 key) {
   return counter;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 inline constexpr int kWarp = 32;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
@@ -51,4 +51,4 @@ __device__ __forceinline__ float block_max(float value, float* shared) {
   return warp_max(lane * kWarp < blockDim.x ? shared[lane] : -INFINITY);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

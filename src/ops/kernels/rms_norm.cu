@@ -3,7 +3,7 @@
 #include "ops/kernels/reduce.cuh"
 #include "ops/kernels/rms_norm.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 template <typename T>
@@ -180,4 +180,4 @@ void launch_rms_norm(ElementType type, const void* x, std::int64_t x_stride, con
   check_launch("rms_norm");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -6,7 +6,7 @@
 
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // y = x * rsqrt(mean(x^2) + eps) * weight over the last dimension. x, y: [rows, width] of `type`,
 // rows `x_stride` / `y_stride` elements apart; weight: [width] of `type`; inverse_rms: fp32 [rows],
@@ -26,4 +26,4 @@ void launch_rms_norm_backward(ElementType type, const void* dy, std::int64_t dy_
                               void* dx, std::int64_t dx_stride, float* dweight, float* workspace,
                               cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -4,7 +4,7 @@
 #include "ops/kernels/reduce.cuh"
 #include "ops/kernels/rms_norm.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 512;  // at most
@@ -279,4 +279,4 @@ void launch_rms_norm_backward(ElementType type, const void* dy, std::int64_t dy_
   check_launch("rms_norm_backward, second part");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -3,7 +3,7 @@
 #include "ops/kernels/pack.cuh"
 #include "ops/kernels/rope.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
@@ -100,4 +100,4 @@ void launch_rope(ElementType type, void* x, std::int64_t token_stride, const flo
   check_launch("rope");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

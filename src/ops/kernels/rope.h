@@ -6,7 +6,7 @@
 
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Rotates halves of each head in place: (a, b) -> (a cos - b sin, b cos + a sin), a the first half
 // of a head, b the second; direction -1 rotates back (the backward pass). x: [tokens, heads,
@@ -16,4 +16,4 @@ void launch_rope(ElementType type, void* x, std::int64_t token_stride, const flo
                  const float* sine, const std::int32_t* positions, std::int64_t tokens, int heads,
                  int head_dim, int direction, cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

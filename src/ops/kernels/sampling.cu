@@ -6,7 +6,7 @@
 #include "ops/kernels/sampling.h"
 #include "ops/kernels/sampling_filter.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
@@ -232,4 +232,4 @@ void launch_sample(const float* logits, std::int64_t rows, std::int64_t stride,
   check_launch("sample");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

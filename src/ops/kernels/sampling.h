@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // What a row of logits is sampled with; see ops/sampling.h for the rules.
 struct SamplingRule {
@@ -22,4 +22,4 @@ void launch_sample(const float* logits, std::int64_t rows, std::int64_t stride,
                    std::int32_t* ids, float* logp, float* raw_logp, void* workspace,
                    cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

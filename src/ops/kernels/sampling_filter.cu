@@ -6,7 +6,7 @@
 #include "ops/kernels/reduce.cuh"
 #include "ops/kernels/sampling_filter.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using Mass = unsigned long long;
@@ -251,4 +251,4 @@ void launch_filtered_draw(const float* logits, std::int64_t rows, std::int64_t s
        raw_logp});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -3,7 +3,7 @@
 
 #include "ops/kernels/sampling.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Of a run of one row's logits: the largest, and sums of exp(z - maximum) and of
 // exp((z - maximum) / temperature).
@@ -45,4 +45,4 @@ void launch_filtered_draw(const float* logits, std::int64_t rows, std::int64_t s
                           const SamplingRule& rule, const double* noise, const RowSegment* parts,
                           std::int32_t* ids, float* logp, float* raw_logp, cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

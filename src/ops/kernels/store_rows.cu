@@ -1,7 +1,7 @@
 #include "ops/kernels/launch.h"
 #include "ops/kernels/store_rows.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 128;
@@ -40,4 +40,4 @@ void launch_store_rows(const void* keys, const void* values, const std::int64_t*
   check_launch("store_rows");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -3,7 +3,7 @@
 #include "ops/kernels/pack.cuh"
 #include "ops/kernels/swiglu.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
@@ -130,4 +130,4 @@ void launch_swiglu_backward(ElementType type, const void* dy, const void* gate_u
   check_launch("swiglu_backward");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -6,7 +6,7 @@
 
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // y = silu(gate) * up, with gate and up side by side: gate_up [rows, 2 * width], y [rows, width].
 void launch_swiglu(ElementType type, const void* gate_up, std::int64_t rows, std::int64_t width,
@@ -18,4 +18,4 @@ void launch_swiglu_backward(ElementType type, const void* dy, const void* gate_u
                             std::int64_t rows, std::int64_t width, void* dgate_up,
                             cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

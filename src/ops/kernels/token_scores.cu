@@ -4,7 +4,7 @@
 #include "ops/kernels/reduce.cuh"
 #include "ops/kernels/token_scores.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
@@ -205,4 +205,4 @@ void launch_logit_gradient(ElementType type, const float* logits, std::int64_t s
   check_launch("logit_gradient");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

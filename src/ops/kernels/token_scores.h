@@ -6,7 +6,7 @@
 
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Running statistics of one row of logits z over the vocabulary blocks seen so far, in units of
 // logits / temperature. log-sum-exp = maximum + log(sum); entropy = log(sum) - weighted / sum.
@@ -40,4 +40,4 @@ void launch_logit_gradient(ElementType type, const float* logits, std::int64_t s
                            const float* entropy, const float* dlogp, const float* dentropy,
                            float inverse_temperature, void* dlogits, cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

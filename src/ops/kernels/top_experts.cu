@@ -2,7 +2,7 @@
 #include "ops/kernels/reduce.cuh"
 #include "ops/kernels/top_experts.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
@@ -56,4 +56,4 @@ void launch_top_experts(const float* values, std::int64_t rows, int width, int k
   check_launch("top_experts");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

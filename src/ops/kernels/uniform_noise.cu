@@ -1,7 +1,7 @@
 #include "ops/kernels/philox.cuh"
 #include "ops/kernels/uniform_noise.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 __global__ void uniform_noise_kernel(const uint4* places, std::int64_t rows, uint2 key,
@@ -25,4 +25,4 @@ void launch_uniform_noise(const std::int32_t* places, std::int64_t rows, std::ui
                                                         rows, make_uint2(key0, key1), out);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

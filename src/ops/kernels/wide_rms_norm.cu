@@ -4,7 +4,7 @@
 #include "ops/kernels/reduce.cuh"
 #include "ops/kernels/wide_rms_norm.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr int N = 8;
@@ -137,4 +137,4 @@ void launch_wide_rms_norm_backward(ElementType type, const void* dy, const float
   check_launch("wide_rms_norm_backward");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

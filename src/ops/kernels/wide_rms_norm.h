@@ -6,7 +6,7 @@
 
 #include "ops/kernels/element_type.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // The norm of an fp32 stream into 16 bits (`type`): y = x * rsqrt(mean(x^2) + eps) * weight. x:
 // fp32 [rows, width]; weight, y: of `type`; all contiguous and aligned to 16 bytes; inverse_rms:
@@ -26,4 +26,4 @@ void launch_wide_rms_norm_backward(ElementType type, const void* dy, const float
                                    float* dx, void* rounded, float* dweight, float* workspace,
                                    cudaStream_t stream);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

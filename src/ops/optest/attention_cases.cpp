@@ -6,7 +6,7 @@
 #include "ops/attention_inputs.h"
 #include "ops/optest/op_case.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 OpCase attention_inputs_case(const char* name, QkNorm norm, AttentionShape shape) {
@@ -143,4 +143,4 @@ std::vector<OpCase> attention_cases() {
           attention_case("gqa, shared prefix, window 60", gqa, 60, true)};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -8,7 +8,7 @@
 #include "ops/swiglu.h"
 #include "ops/token_scores.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 OpCase rms_norm_case(std::int64_t rows, std::int64_t width) {
@@ -134,4 +134,4 @@ std::vector<OpCase> layer_cases() {
           experts_case(false)};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -10,7 +10,7 @@
 #include "ops/device.h"
 #include "ops/optest/value_checks.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 // Prints a line a check and counts.
@@ -139,7 +139,7 @@ int run_op_tests() {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline ops
 
 int main() {
   try {

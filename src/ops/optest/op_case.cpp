@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 // Outputs, then the gradients of their sum under fixed random weights.
@@ -70,4 +70,4 @@ at::Tensor plain_rms_norm(const at::Tensor& x, const at::Tensor& weight, double 
   return x * (x.square().mean(-1, true) + eps).rsqrt() * weight;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

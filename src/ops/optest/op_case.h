@@ -8,7 +8,7 @@
 
 #include <ATen/ATen.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 
 using Tensors = std::vector<at::Tensor>;
 using OpFunction = std::function<Tensors(const Tensors&)>;
@@ -40,4 +40,4 @@ at::Tensor integers(std::vector<std::int32_t> values, const at::Tensor& like);
 
 at::Tensor plain_rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

@@ -9,7 +9,7 @@
 #include "ops/squared_norms.h"
 #include "ops/uniform_noise.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 double uniform_noise_error(at::Device device) {
   const CounterRng rng(11, RandomStream::kSampling);
@@ -147,4 +147,4 @@ double sample_error(const SamplingSettings& settings, at::Device device) {
   return worst;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

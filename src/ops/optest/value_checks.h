@@ -6,7 +6,7 @@
 #include "ops/optest/op_case.h"
 #include "ops/sampling.h"
 
-namespace antisd {
+namespace antisd::inline ops {
 
 // Sampling noise must agree bit for bit with CounterRng; 0 or a large number.
 double uniform_noise_error(at::Device device);
@@ -25,4 +25,4 @@ double decode_attention_error(AttentionShape shape, std::int64_t window, const B
 // are off.
 double sample_error(const SamplingSettings& settings, at::Device device);
 
-}  // namespace antisd
+}  // namespace antisd::inline ops

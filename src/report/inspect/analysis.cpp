@@ -9,7 +9,7 @@
 
 #include "report/inspect/token_text.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -295,4 +295,4 @@ Json Analysis::term() const {
           {"alone", rounded(share(term_.alone, term_.tokens))}};
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

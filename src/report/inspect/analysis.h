@@ -21,7 +21,7 @@
 #include "report/inspect/inspection.h"
 #include "report/inspect/word_list.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct SummaryOptions {
   int top = 20;                // tokens with the highest and lowest mean u
@@ -93,4 +93,4 @@ class Analysis {
   std::array<Cell, kDensityBins* kDensityBins> density_ = {};
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

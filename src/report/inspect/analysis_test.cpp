@@ -6,7 +6,7 @@
 
 #include "report/inspect/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 WordList built_in() {
@@ -202,4 +202,4 @@ TEST(Analysis, NothingAndNotANumberDoNotBreakIt) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -8,7 +8,7 @@
 
 #include "report/page/html.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::string_view kChartStyle = R"css(
@@ -231,4 +231,4 @@ std::string running_sum_chart(const Json& responses) {
   return plot.svg("tokens (running sum of u; right green, wrong red)", "running sum of u");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

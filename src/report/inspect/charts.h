@@ -6,7 +6,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 // The CSS that the charts need.
 std::string_view chart_style();
@@ -23,4 +23,4 @@ std::string density_chart(const Json& density);
 // The running sums of u of `responses`, right ones apart from wrong ones.
 std::string running_sum_chart(const Json& responses);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -5,7 +5,7 @@
 
 #include "eval/results/interval.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 void ClusteredMeans::add(std::int64_t key, std::int64_t cluster, double value) {
   std::vector<Cell>& cells = cells_[key];
@@ -58,4 +58,4 @@ std::vector<std::int64_t> ClusteredMeans::keys() const {
   return keys;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

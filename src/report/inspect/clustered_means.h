@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct ClusteredMean {
   std::int64_t count = 0;
@@ -42,4 +42,4 @@ class ClusteredMeans {
   std::unordered_map<std::int64_t, std::vector<Cell>> cells_;  // by cluster, ascending
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

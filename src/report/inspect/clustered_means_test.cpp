@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -46,4 +46,4 @@ TEST(ClusteredMeans, ValuesOfAClusterCountTogether) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "report/inspect/token_text.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
@@ -261,4 +261,4 @@ Json to_json(const Inspection& inspection, std::span<const std::uint8_t> kinds) 
   return json;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -17,7 +17,7 @@
 #include "io/json.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct Inspection {
   std::string id;                    // of the problem
@@ -77,4 +77,4 @@ Json to_json(const Inspection& inspection, std::span<const std::uint8_t> kinds);
 // A number as every output of inspect has it.
 Json rounded(double value);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

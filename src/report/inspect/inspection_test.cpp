@@ -7,7 +7,7 @@
 #include "core/testing.h"
 #include "report/inspect/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -173,4 +173,4 @@ TEST(Inspection, RowsWithoutATeacherAreNoneAndBadOnesAreRefused) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -9,7 +9,7 @@
 #include "report/inspect/token_text.h"
 #include "report/page/html.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::string_view kPageStyle = R"css(
@@ -242,4 +242,4 @@ std::string report_page(const Json& whole) {
   return render(document);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -11,7 +11,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 // Tokens of all heatmaps together; with them a page has about 6 MB.
 inline constexpr std::size_t kHeatmapTokens = 65'536;
@@ -23,4 +23,4 @@ Json bounded_report(Json report, std::size_t tokens = kHeatmapTokens);
 // Of bounded_report(report).
 std::string report_page(const Json& report);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -6,7 +6,7 @@
 #include "report/inspect/terminal.h"
 #include "report/inspect/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -102,4 +102,4 @@ TEST(Terminal, ATableOrColours) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -6,7 +6,7 @@
 
 #include "report/inspect/token_text.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 std::string number_text(const Json& value, int width = 9) {
@@ -156,4 +156,4 @@ std::string summary_text(const Json& summary) {
   return out;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

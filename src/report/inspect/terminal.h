@@ -5,7 +5,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 // A response of a report: its head, then a table of all its tokens, or, coloured, its text with
 // blue where the teacher would not have written it (u < 0) and red where the solution makes it
@@ -15,4 +15,4 @@ std::string response_text(const Json& response, const Json& kinds, bool coloured
 // The tables of a summary.
 std::string summary_text(const Json& summary);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -7,7 +7,7 @@
 #include "core/utf8.h"
 #include "text/tokenizer/bpe.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
@@ -100,4 +100,4 @@ std::string token_name(const Tokenizer& tokenizer, TokenId id) {
   return added_text(tokenizer, id, id);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -11,7 +11,7 @@
 
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 // One text for each id, in its place behind `before`, the last token of a prompt (-1: none). Joined
 // they are the response where no character is spread over tokens. An id that the tokenizer does not
@@ -30,4 +30,4 @@ std::string escape_ill_formed(std::string_view bytes);
 // cursor or change a colour.
 std::string escape_controls(std::string_view text);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

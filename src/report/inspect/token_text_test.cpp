@@ -4,7 +4,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(TokenText, NoTextCanReachATerminalsControls) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "text/tokenizer/unicode.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::string_view kDefaultList =
@@ -199,4 +199,4 @@ std::vector<std::uint8_t> WordList::kinds_of(std::span<const std::string> texts,
   return kinds;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -21,7 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline report {
 
 class WordList {
  public:
@@ -53,4 +53,4 @@ class WordList {
   int number_ = -1, punctuation_ = -1, special_ = -1;  // the classes' kinds; -1: none
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -4,7 +4,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -72,4 +72,4 @@ TEST(WordList, MistakesNameTheLine) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -1,6 +1,6 @@
 #include "report/page/html.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 // Colours are variables, so that charts and tables agree and print can change them in one place.
@@ -100,4 +100,4 @@ std::string render(const Document& document) {
   return out;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -12,7 +12,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 // Text for an element's content or a quoted attribute; bytes that are not UTF-8 become U+FFFD.
 std::string escape_html(std::string_view text);
@@ -34,4 +34,4 @@ struct Document {
 // narrow screen gets one column.
 std::string render(const Document& document);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 TEST(Html, TextShowsAsText) {
@@ -34,4 +34,4 @@ TEST(Html, APageLoadsNothing) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

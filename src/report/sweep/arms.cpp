@@ -6,7 +6,7 @@
 #include "io/step_name.h"
 #include "report/sweep/run_figures.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::int64_t kReadBytes = 64 << 20;  // at a time
@@ -47,4 +47,4 @@ std::vector<ArmOutcome> read_arms(const std::vector<PlannedRun>& runs) {
   return arms;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

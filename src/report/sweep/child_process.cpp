@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr int kCannotRun = 127;
@@ -83,4 +83,4 @@ std::int64_t ChildProcess::peak_bytes() const {
   return 0;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -12,7 +12,7 @@
 
 #include <sys/types.h>
 
-namespace antisd {
+namespace antisd::inline report {
 
 class ChildProcess {
  public:
@@ -33,4 +33,4 @@ class ChildProcess {
   std::optional<int> status_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

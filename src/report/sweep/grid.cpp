@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr std::string_view kSeedKey = "train.seed";
@@ -167,4 +167,4 @@ std::vector<GridRun> Grid::runs() const {
   return runs;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

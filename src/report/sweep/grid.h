@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct GridAxis {
   std::string key;  // of the configuration
@@ -45,4 +45,4 @@ class Grid {
 
 inline constexpr std::size_t kMaxGridRuns = 10'000;
 
-}  // namespace antisd
+}  // namespace antisd::inline report

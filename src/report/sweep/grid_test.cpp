@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -69,4 +69,4 @@ TEST(Grid, RefusesWhatMakesNoGrid) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

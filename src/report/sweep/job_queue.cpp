@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 constexpr int kStoppedStatus = 130;
@@ -80,4 +80,4 @@ void JobQueue::start_what_fits() {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -11,7 +11,7 @@
 
 #include "report/sweep/child_process.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct JobSpec {
   std::string name;
@@ -61,4 +61,4 @@ class JobQueue {
   bool stopping_ = false;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -8,7 +8,7 @@
 #include "core/testing.h"
 #include "io/atomic_file.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -109,4 +109,4 @@ TEST(Fits, ByTheLargestPeakSeen) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 winsize size_of(int descriptor) {
@@ -72,4 +72,4 @@ void LiveTable::clear() {
   (void)!::write(options_.descriptor, text.data(), text.size());
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct LiveTableOptions {
   int descriptor = 2;  // standard error
@@ -36,4 +36,4 @@ class LiveTable {
   int drawn_ = 0;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline report

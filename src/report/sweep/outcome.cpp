@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "eval/results/paired.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 const SeedOutcome* find_seed(const ArmOutcome& arm, const std::string& seed) {
@@ -203,4 +203,4 @@ std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& b
   return to_table(rows, columns);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

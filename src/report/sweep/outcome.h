@@ -16,7 +16,7 @@
 #include "algo/evaluation.h"
 #include "eval/results/interval.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct SeedOutcome {
   std::string seed;
@@ -58,4 +58,4 @@ std::optional<MeanOverSeeds> difference_by_seed(const ArmOutcome& arm, const Arm
 std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& baseline,
                           int columns = std::numeric_limits<int>::max());
 
-}  // namespace antisd
+}  // namespace antisd::inline report

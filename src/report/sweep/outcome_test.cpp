@@ -10,7 +10,7 @@
 #include "io/atomic_file.h"
 #include "report/sweep/outcome_words.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -139,4 +139,4 @@ TEST(Outcome, ANarrowTerminalGetsALineAFigure) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

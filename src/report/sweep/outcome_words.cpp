@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 struct Ends {
@@ -90,4 +90,4 @@ std::string outcome_words(std::span<const ArmOutcome> arms, const std::string& b
   return text;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -6,9 +6,9 @@
 
 #include "report/sweep/outcome.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 // One or two sentences per arm, the baseline first. Says where one run cannot tell two arms apart.
 std::string outcome_words(std::span<const ArmOutcome> arms, const std::string& baseline);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 double last_of(const MetricTable& table, std::string_view name) {
@@ -48,4 +48,4 @@ RunFigures figures_of(const MetricTable& table) {
   return figures;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

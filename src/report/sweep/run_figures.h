@@ -8,7 +8,7 @@
 #include "algo/evaluation.h"
 #include "report/run_reader.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct RunFigures {
   std::int64_t step = 0;
@@ -24,4 +24,4 @@ struct RunFigures {
 
 RunFigures figures_of(const MetricTable& table);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 TEST(RunFigures, CountsByHand) {
@@ -28,4 +28,4 @@ TEST(RunFigures, CountsByHand) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline report

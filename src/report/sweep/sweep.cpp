@@ -13,7 +13,7 @@
 #include "io/system_error.h"
 #include "report/sweep/run_figures.h"
 
-namespace antisd {
+namespace antisd::inline report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -237,4 +237,4 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
   return end;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline report

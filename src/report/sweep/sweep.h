@@ -14,7 +14,7 @@
 #include "report/sweep/live_table.h"
 #include "run/metrics/console.h"
 
-namespace antisd {
+namespace antisd::inline report {
 
 struct SweepSettings {
   std::filesystem::path program;  // this one
@@ -51,4 +51,4 @@ struct SweepEnd {
 SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>& runs,
                    Console& console, LiveTable& table, const std::function<bool()>& stop);
 
-}  // namespace antisd
+}  // namespace antisd::inline report

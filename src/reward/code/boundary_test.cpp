@@ -6,7 +6,7 @@
 #include "core/testing.h"
 #include "reward/code/grader.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 using ::testing::HasSubstr;
@@ -419,4 +419,4 @@ TEST(CodeBoundary, EveryCheckMustBeReached) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

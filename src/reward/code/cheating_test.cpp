@@ -7,7 +7,7 @@
 #include "reward/code/grader.h"
 #include "reward/testing.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 CodeGrader& cheat_grader() {
@@ -97,4 +97,4 @@ TEST(CheatingTests, StdioVerdictCannotBePrinted) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

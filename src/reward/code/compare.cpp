@@ -9,7 +9,7 @@
 
 #include "core/utf8.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 constexpr double kTolerance = 1e-6;
@@ -97,4 +97,4 @@ std::string describe_difference(std::string_view printed, std::string_view expec
   return "";
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

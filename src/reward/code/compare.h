@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline reward {
 
 // Line ends, trailing blanks and trailing empty lines do not matter, nor does the amount of blank
 // space between words of a line. Numbers with a fraction or exponent may differ by 1e-6, absolute
@@ -14,4 +14,4 @@ namespace antisd {
 // two are the same.
 std::string describe_difference(std::string_view printed, std::string_view expected);
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

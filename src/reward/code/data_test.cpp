@@ -9,7 +9,7 @@
 #include "core/testing.h"
 #include "reward/code/grader.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 struct Case {
@@ -243,4 +243,4 @@ TEST(CodeData, LiveCodeBenchPassesPassTheirSamples) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

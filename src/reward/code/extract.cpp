@@ -5,7 +5,7 @@
 
 #include "reward/visible_text.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 struct Fence {
@@ -80,4 +80,4 @@ std::optional<std::string> extract_python(std::string_view response) {
   return marked ? marked : unmarked;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

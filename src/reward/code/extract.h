@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline reward {
 
 // The last fenced block marked python (py, python3, py3), or else the last block without a
 // language. A block that the response leaves open at its end counts. Only visible text
 // counts (visible_text.h).
 std::optional<std::string> extract_python(std::string_view response);
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -11,7 +11,7 @@
 #include "reward/code/extract.h"
 #include "reward/code/run.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 constexpr int kMaxTimeouts = 2;        // stdio: after so many cases the rest is not run
@@ -220,4 +220,4 @@ CodeGrade CodeGrader::grade_program(std::string_view source, const Json& tests) 
   return grade;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -18,7 +18,7 @@
 #include "io/json.h"
 #include "reward/code/interpreter_pool.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct CodeGrade {
   std::optional<bool> correct;  // nothing: the grader, not the program, failed; see reason
@@ -45,4 +45,4 @@ class CodeGrader {
   InterpreterPool pool_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

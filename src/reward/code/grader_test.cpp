@@ -6,7 +6,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 using ::testing::HasSubstr;
@@ -291,4 +291,4 @@ TEST(CodeGrader, ManyThreads) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

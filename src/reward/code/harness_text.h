@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline reward {
 
 std::string_view harness_text();
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -15,7 +15,7 @@
 #include "reward/code/harness_text.h"
 #include "reward/code/sandbox_filter.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 constexpr int kStartMilliseconds = 30'000;
@@ -231,4 +231,4 @@ void InterpreterPool::give_back(std::unique_ptr<Zygote> zygote) {
   free_.notify_one();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -17,7 +17,7 @@
 #include "io/json.h"
 #include "reward/code/sandbox.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct CodeGraderOptions {
   double timeout_s = 10;  // wall time of one program: all asserts, less the tests' own, or one case
@@ -117,4 +117,4 @@ class InterpreterPool {
   int out_ = 0;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -15,7 +15,7 @@
 #include "io/system_error.h"
 #include "reward/pipes.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -239,4 +239,4 @@ std::string describe_status(int status) {
   return fmt::format("exit status {}", WEXITSTATUS(status));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -8,7 +8,7 @@
 
 #include "reward/code/interpreter_pool.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 // `python program.py < input`
 struct MainRun {
@@ -47,4 +47,4 @@ void read_results(std::string& buffer, TestRun& run);
 // "exit status 1", "killed by signal 9"
 std::string describe_status(int status);
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

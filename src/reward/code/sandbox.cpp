@@ -15,7 +15,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 constexpr int kLandlockCreateRuleset = 444;
@@ -142,4 +142,4 @@ std::string ConfinedProcess::errors() const {
   return line == std::string::npos ? text : text.substr(line + 1);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

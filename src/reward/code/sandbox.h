@@ -16,7 +16,7 @@
 #include "io/unique_fd.h"
 #include "reward/code/sandbox_python.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct SandboxStrength {
   bool namespaces = false;         // user, mount, process, network, ipc, uts
@@ -70,4 +70,4 @@ class ConfinedProcess {
 ConfinedProcess launch_python(const Interpreter& interpreter, const std::string& script,
                               Confinement confinement);
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

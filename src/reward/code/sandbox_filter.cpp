@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "io/unique_fd.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 constexpr const char* kAllowed[] = {
@@ -158,4 +158,4 @@ std::string build_syscall_filter(const FilterOptions& options) {
   return builder.code();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

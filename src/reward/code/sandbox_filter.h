@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct FilterOptions {
   bool fork = false;    // further processes, not only threads
@@ -20,4 +20,4 @@ struct FilterOptions {
 // The raw array of sock_filter entries. Throws RunError where libseccomp fails.
 std::string build_syscall_filter(const FilterOptions& options);
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

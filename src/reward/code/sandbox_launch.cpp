@@ -23,7 +23,7 @@
 #include "reward/code/sandbox.h"
 #include "reward/pipes.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 namespace fs = std::filesystem;
@@ -277,4 +277,4 @@ ConfinedProcess launch_python(const Interpreter& interpreter, const std::string&
   return process;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -15,7 +15,7 @@
 
 extern char** environ;
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 namespace fs = std::filesystem;
@@ -139,4 +139,4 @@ Interpreter find_interpreter(const std::string& path) {
   return found;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct Interpreter {
   std::filesystem::path executable;      // symbolic links resolved
@@ -20,4 +20,4 @@ struct Interpreter {
 // python3 on PATH. Throws InputError where there is none or it is older than 3.9.
 Interpreter find_interpreter(const std::string& path);
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

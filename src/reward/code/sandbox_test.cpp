@@ -15,7 +15,7 @@
 #include "reward/code/grader.h"
 #include "reward/testing.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 using ::testing::HasSubstr;
@@ -327,4 +327,4 @@ TEST(Sandbox, NoneRunsWithoutIsolationOnPurpose) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -3,7 +3,7 @@
 #include "reward/code/compare.h"
 #include "reward/code/extract.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 using ::testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST(SameOutput, SaysWhereTheDifferenceIs) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

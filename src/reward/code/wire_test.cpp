@@ -4,7 +4,7 @@
 #include "core/testing.h"
 #include "reward/code/run.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 TestRun results_of(std::string text) {
@@ -54,4 +54,4 @@ TEST(Wire, MessagesOfTheInterpreter) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -4,7 +4,7 @@
 #include "reward/math/answer_extract.h"
 #include "reward/math/answer_scan.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 struct Box {
@@ -137,4 +137,4 @@ std::optional<std::string> last_box(std::string_view text) {
   return repeated ? std::string(parts[0]) : join(parts);
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

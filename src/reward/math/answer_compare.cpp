@@ -4,7 +4,7 @@
 
 #include "reward/math/answer_set.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 bool is_collection(Expression e) {
@@ -182,4 +182,4 @@ Comparison AnswerComparer::compare_ratios(Expression a, Expression b) {
   return result;
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

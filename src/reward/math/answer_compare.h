@@ -19,7 +19,7 @@
 #include "reward/math/evaluate.h"
 #include "reward/math/expression.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 class AnswerComparer {
  public:
@@ -57,4 +57,4 @@ class AnswerComparer {
   int depth_ = 0;
 };
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

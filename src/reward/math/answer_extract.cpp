@@ -6,7 +6,7 @@
 #include "reward/math/answer_scan.h"
 #include "reward/math/latex_names.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 constexpr std::size_t kMaxBareBytes =
@@ -293,4 +293,4 @@ std::string with_single_backslashes(std::string_view answer) {
   return doubled ? single : std::string(answer);
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 // The content of the last \boxed or \fbox with balanced braces. Boxes side by side, or joined
 // by a comma, "and" or "or", count together: "x = \boxed{2} and y = \boxed{3}" -> "2, 3".
@@ -30,4 +30,4 @@ std::string_view without_next_turn(std::string_view response);
 // with any single backslash is left alone.
 std::string with_single_backslashes(std::string_view answer);
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

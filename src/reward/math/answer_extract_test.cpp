@@ -4,7 +4,7 @@
 
 #include "reward/math/answer_text.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 TEST(Extract, Boxes) {
@@ -94,4 +94,4 @@ TEST(Text, KeysIgnoreLayout) {
 }
 
 }  // namespace
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -9,7 +9,7 @@
 #include "io/json.h"
 #include "reward/math/grader.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -121,4 +121,4 @@ TEST(GoldAnswers, EqualThemselvesInOtherSpellings) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -3,7 +3,7 @@
 
 #include "reward/math/answer_compare.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 constexpr std::size_t kMaxProductSize = 12;  // rows and columns of a product that is worked out
@@ -141,4 +141,4 @@ Comparison AnswerComparer::compare_matrices(Expression a, Expression b) {
   return compare_ordered(cells, b->args);
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

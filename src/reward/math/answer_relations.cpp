@@ -4,7 +4,7 @@
 #include "reward/math/answer_compare.h"
 #include "reward/math/normal_form.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 bool is_equation(Expression e) {
@@ -149,4 +149,4 @@ Comparison AnswerComparer::compare_inequalities(Expression a, Expression b) {
   return compare_ordered(a->args, b->args);
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

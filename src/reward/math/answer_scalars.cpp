@@ -5,7 +5,7 @@
 #include "reward/math/latex_names.h"
 #include "reward/math/normal_form.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 // A value without what it is measured in.
@@ -189,4 +189,4 @@ bool AnswerComparer::approximates(Expression decimal, Expression exact) try {
   return false;  // a value that does not exist is approximated by nothing
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -1,6 +1,6 @@
 #include "reward/math/answer_scan.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 bool starts_with_word(std::string_view text, std::string_view word) {
   if (text.size() < word.size()) return false;
@@ -82,4 +82,4 @@ std::vector<Formula> formulas(std::string_view text) {
   return found;
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -7,7 +7,7 @@
 
 #include "reward/math/characters.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 inline constexpr auto npos = std::string_view::npos;
 
@@ -31,4 +31,4 @@ struct Formula {
 
 std::vector<Formula> formulas(std::string_view text);
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -4,7 +4,7 @@
 
 #include "reward/math/evaluate.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 // Ends cannot be ordered (not real, or too imprecise): the expression is no set of reals.
@@ -317,4 +317,4 @@ bool equal_sets(const RealSet& a, const RealSet& b, Budget& budget) {
   return true;
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -8,7 +8,7 @@
 #include "reward/math/budget.h"
 #include "reward/math/expression.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 struct Piece {
   Expression low = nullptr, high = nullptr;  // null: unbounded on that side
@@ -32,4 +32,4 @@ bool is_surely_set(Expression e);
 
 bool equal_sets(const RealSet& a, const RealSet& b, Budget& budget);
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

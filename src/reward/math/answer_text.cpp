@@ -5,7 +5,7 @@
 #include "reward/math/characters.h"
 #include "reward/math/latex_lexer.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 std::string text_key(std::string_view answer) {
   const std::vector<Token> tokens = lex(answer);
@@ -70,4 +70,4 @@ std::optional<std::string> leading_verdict(std::string_view answer) {
   return word;
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 // The answer without blanks, layout and case; equal keys mean the same text.
 std::string text_key(std::string_view answer);
@@ -20,4 +20,4 @@ std::string_view without_choice_letter(std::string_view answer);
 // Whether the answer starts with yes, no, true or false, and which: "Yes, it converges" -> "yes".
 std::optional<std::string> leading_verdict(std::string_view answer);
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

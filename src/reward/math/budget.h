@@ -6,7 +6,7 @@
 
 #include "reward/math/number.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 inline constexpr int kMaxDepth = 120;                   // of nested brackets, braces and powers
 inline constexpr std::size_t kMaxAnswerBytes = 10'000;  // longer answers are not parsed
@@ -43,4 +43,4 @@ class Budget {
   int since_check_ = 0;
 };
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 inline bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\t' || c == '\r';
@@ -40,4 +40,4 @@ inline std::size_t group_end(std::string_view text, std::size_t open) {
   return std::string_view::npos;
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

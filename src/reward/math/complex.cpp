@@ -6,7 +6,7 @@
 
 #include "reward/math/real.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
@@ -161,4 +161,4 @@ Complex complex_atan(const Complex& z) {
          Complex::from(Rational(1) / Rational(2));
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64's finaliser
@@ -263,4 +263,4 @@ Complex Evaluator::extreme(Expression e, int sign) {
   return best;
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -12,7 +12,7 @@
 #include "reward/math/expression.h"
 #include "reward/math/real.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 // The value of an expression without variables, where it is a rational number that fits.
 std::optional<Rational> exact_value(Expression e, Budget& budget);
@@ -63,4 +63,4 @@ Comparison compare_proportional(Expression a, Expression b, bool positive, Budge
 // The sign of the difference of two constants, where it can be told; -2 where not.
 int compare_order(Expression a, Expression b, Budget& budget);
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -4,7 +4,7 @@
 
 #include "reward/math/evaluate.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 std::optional<Rational> exact_power(const Rational& base, const Rational& exponent) {
@@ -206,4 +206,4 @@ int compare_order(Expression a, Expression b, Budget& budget) {
   return difference.re.sign();
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

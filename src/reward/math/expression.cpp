@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 Node& Arena::fresh(std::vector<Expression> args) {
   if (nodes_.size() >= kMaxNodes) throw BudgetExceeded("an expression has too many parts");
@@ -77,4 +77,4 @@ Expression with_sign(Arena& arena, Expression e, int sign) {
   return arena.make(e->op, std::move(args), e->name);
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -12,7 +12,7 @@
 
 #include "reward/math/number.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 enum class Op {
   kNumber,     // value; decimals >= 0 where it was written with a decimal point
@@ -99,4 +99,4 @@ std::vector<std::string> variables(Expression e);
 // The same tree with every plus-minus read as the sign +1 or -1.
 Expression with_sign(Arena& arena, Expression e, int sign);
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

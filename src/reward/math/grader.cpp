@@ -9,7 +9,7 @@
 #include "reward/math/latex_parser.h"
 #include "reward/visible_text.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 using namespace math;
@@ -183,4 +183,4 @@ Verdict grade_math(std::string_view answer, std::string_view response,
   return verdict;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -14,7 +14,7 @@
 
 #include "algo/verdict.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 
 struct MathGraderOptions {
   bool last_number = false;        // the last number answers where nothing else does
@@ -28,4 +28,4 @@ struct MathGraderOptions {
 Verdict grade_math(std::string_view answer, std::string_view response,
                    const MathGraderOptions& options = {});
 
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -10,7 +10,7 @@
 #include "core/testing.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 std::string name(const Verdict& verdict) {
@@ -185,4 +185,4 @@ TEST(MathGrader, IsThreadSafe) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -2,7 +2,7 @@
 
 #include "reward/math/characters.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 // Joins groups of three digits: 1,000  1{,}000  1,\!000  1\,000  1 000.
@@ -71,4 +71,4 @@ ScannedNumber scan_number_text(std::string_view text, std::size_t at, bool group
   return {std::move(digits), end};
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 struct ScannedNumber {
   std::string digits;  // without separators: "1000.5", "3.83e35"
@@ -20,4 +20,4 @@ struct ScannedNumber {
 ScannedNumber scan_number_text(std::string_view text, std::size_t at, bool group_digits,
                                std::size_t answer_size);
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

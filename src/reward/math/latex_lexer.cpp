@@ -8,7 +8,7 @@
 #include "reward/math/latex_digits.h"
 #include "reward/math/latex_names.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 class Lexer {
@@ -433,4 +433,4 @@ std::vector<Token> lex(std::string_view text, const LexerOptions& options) {
   return Lexer(text, options).run();
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -12,7 +12,7 @@
 
 #include "reward/math/budget.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 enum class TokenKind {
   kNumber,    // text: digits with an optional point and exponent
@@ -41,4 +41,4 @@ struct LexerOptions {
 // Throws BudgetExceeded for texts longer than kMaxAnswerBytes.
 std::vector<Token> lex(std::string_view text, const LexerOptions& options = {});
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

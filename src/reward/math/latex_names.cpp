@@ -3,7 +3,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 using Table = std::unordered_map<std::string_view, Name>;
@@ -253,4 +253,4 @@ bool is_known_unit(std::string_view lower_case) {
   return table.contains(lower_case);
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

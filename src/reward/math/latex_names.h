@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 enum class NameClass {
   kUnknown,
@@ -39,4 +39,4 @@ struct Unit {
 };
 Unit find_unit(std::string_view lower_case);
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -3,7 +3,7 @@
 
 #include "reward/math/latex_names.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 const Token& Parser::peek(std::size_t ahead) const {
   return tokens_[std::min(position_ + ahead, tokens_.size() - 1)];
@@ -309,4 +309,4 @@ Expression parse_expression(Arena& arena, std::string_view text, Budget& budget,
   return Parser(arena, lex(text, options), budget).parse_answer();
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

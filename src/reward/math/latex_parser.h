@@ -16,7 +16,7 @@
 #include "reward/math/expression.h"
 #include "reward/math/latex_lexer.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 class ParseError : public std::runtime_error {
  public:
@@ -106,4 +106,4 @@ class Parser {
 Expression parse_expression(Arena& arena, std::string_view text, Budget& budget,
                             const LexerOptions& options = {});
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

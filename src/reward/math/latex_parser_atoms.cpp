@@ -6,7 +6,7 @@
 #include "reward/math/latex_names.h"
 #include "reward/math/latex_parser.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 int decimals_of(std::string_view digits) {
@@ -340,4 +340,4 @@ Expression Parser::parse_set_braces() {
   return arena_.make(Op::kBuilder, {builder, as_list(std::move(items), Op::kList)});
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -3,7 +3,7 @@
 
 #include "reward/math/latex_parser.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 Expression Parser::parse_command() {
   const Token token = take();
@@ -168,4 +168,4 @@ Expression Parser::parse_environment() {
   return name.starts_with("vmatrix") ? arena_.make(Op::kCall, {matrix}, "det") : matrix;
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

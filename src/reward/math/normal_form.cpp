@@ -1,6 +1,6 @@
 #include "reward/math/normal_form.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 constexpr std::size_t kMaxTerms = 200;
@@ -232,4 +232,4 @@ NormalForm Normalizer::form(Expression e) {
   }
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

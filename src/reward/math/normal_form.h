@@ -17,7 +17,7 @@
 #include "reward/math/evaluate.h"
 #include "reward/math/expression.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 using Monomial = std::vector<std::pair<int, int>>;  // atom and its exponent, sorted by atom
 using Polynomial = std::map<Monomial, Rational>;    // no zero coefficients
@@ -67,4 +67,4 @@ class Normalizer {
   std::vector<Atom> atoms_;
 };
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

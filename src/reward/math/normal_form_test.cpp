@@ -4,7 +4,7 @@
 
 #include "reward/math/latex_parser.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 Comparison compared(const char* a, const char* b) {
@@ -45,4 +45,4 @@ TEST(NormalForm, ProvesDifferenceOfRationalFunctionsOnly) {
 }
 
 }  // namespace
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

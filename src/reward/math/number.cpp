@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 Rational& Rational::operator=(const Rational& other) {
   mpq_set(q_, other.q_);
@@ -164,4 +164,4 @@ std::string Rational::to_string() const {
   return text;
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -12,7 +12,7 @@
 
 #include <gmp.h>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 // What a grade gives up on: the text asks for more time, memory or precision than one grade may
 // use. Caught in grade_math, where it becomes an undecided verdict with this reason.
@@ -72,4 +72,4 @@ class Rational {
   mpq_t q_;
 };
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -7,7 +7,7 @@
 
 #include "reward/math/grader.h"
 
-namespace antisd {
+namespace antisd::inline reward {
 namespace {
 
 class Generator {
@@ -128,4 +128,4 @@ TEST(MathProperties, AChangedDigitMakesANumberDiffer) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline reward

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 Real Real::from(const Rational& value) {
   Real result;
@@ -177,4 +177,4 @@ Real real_angle(const Real& x, const Real& y) {
   return angle;
 }
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

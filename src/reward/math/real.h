@@ -11,7 +11,7 @@
 
 #include "reward/math/number.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 
 inline constexpr int kPrecision = 320;       // bits of the mantissa
 inline constexpr double kRounding = -300;    // log2 of the relative error of one operation
@@ -85,4 +85,4 @@ void complex_sin_cos(const Complex& z, Complex& sine, Complex& cosine);
 Complex complex_asin(const Complex& z);
 Complex complex_atan(const Complex& z);
 
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

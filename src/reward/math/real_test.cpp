@@ -7,7 +7,7 @@
 
 #include "reward/math/budget.h"
 
-namespace antisd::math {
+namespace antisd::inline reward::math {
 namespace {
 
 // Sixty decimals each, from tables.
@@ -76,4 +76,4 @@ TEST(Complex, RefusesWhatDoesNotExistOrIsTooLarge) {
 }
 
 }  // namespace
-}  // namespace antisd::math
+}  // namespace antisd::inline reward::math

@@ -9,7 +9,7 @@
 #include "run/checkpoint/manifest.h"
 #include "run/checkpoint/optimizer_file.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 namespace fs = std::filesystem;
 
@@ -111,4 +111,4 @@ std::vector<fs::path> prune_checkpoints(const fs::path& checkpoints, const Reten
   return removed;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

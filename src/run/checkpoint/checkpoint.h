@@ -24,7 +24,7 @@
 #include "io/json.h"
 #include "optim/adamw.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 struct CheckpointParts {
   const CausalLm& model;
@@ -81,4 +81,4 @@ struct Retention {
 std::vector<std::filesystem::path> prune_checkpoints(const std::filesystem::path& checkpoints,
                                                      const Retention& retention);
 
-}  // namespace antisd
+}  // namespace antisd::inline run

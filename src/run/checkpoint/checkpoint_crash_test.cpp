@@ -15,7 +15,7 @@
 #include "run/checkpoint/folders.h"
 #include "run/checkpoint/testing.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -156,4 +156,4 @@ TEST(CheckpointCrash, KillsInTheMiddleOfASave) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline run

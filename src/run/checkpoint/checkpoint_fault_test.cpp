@@ -9,7 +9,7 @@
 #include "run/checkpoint/folders.h"
 #include "run/checkpoint/testing.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,4 +141,4 @@ TEST(CheckpointFaults, AnAtomicFileIsTheOldOrTheNewOne) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline run

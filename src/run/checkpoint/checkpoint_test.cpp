@@ -13,7 +13,7 @@
 #include "run/checkpoint/manifest.h"
 #include "run/checkpoint/testing.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -342,4 +342,4 @@ TEST(Checkpoint, NothingIsSavedOfNumbersThatAreNone) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -13,7 +13,7 @@
 #include "io/system_error.h"
 #include "io/unique_fd.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ void UnfinishedFolder::rename_to_target() {
   sync_folder(target_.parent_path());  // it stands under its name, synced or not
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -9,7 +9,7 @@
 
 #include "io/step_name.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 struct StepFolder {
   std::filesystem::path path;
@@ -46,4 +46,4 @@ class UnfinishedFolder {
   std::filesystem::path path_, target_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -12,7 +12,7 @@
 #include "io/checksum.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,4 +108,4 @@ void verify_manifest(const fs::path& folder, std::int64_t step) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

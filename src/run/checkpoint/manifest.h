@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
-namespace antisd {
+namespace antisd::inline run {
 
 inline constexpr const char* kManifestName = "MANIFEST.json";
 
@@ -17,4 +17,4 @@ void write_manifest(const std::filesystem::path& folder, std::int64_t step);
 // is read. Files that the manifest does not name are nobody's business.
 void verify_manifest(const std::filesystem::path& folder, std::int64_t step);
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -10,7 +10,7 @@
 #include "io/safetensors_writer.h"
 #include "model/weights.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 constexpr const char* kFirst = "exp_avg.";
@@ -101,4 +101,4 @@ void load_optimizer(CausalLm& model, AdamW& optimizer, const std::filesystem::pa
   optimizer.restore(steps);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -7,7 +7,7 @@
 
 #include "optim/adamw.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 // RunError.
 void save_optimizer(const ParameterStore& parameters, std::int64_t steps,
@@ -20,4 +20,4 @@ void save_optimizer(const ParameterStore& parameters, std::int64_t steps,
 void load_optimizer(CausalLm& model, AdamW& optimizer, const std::filesystem::path& file,
                     const std::filesystem::path& model_directory);
 
-}  // namespace antisd
+}  // namespace antisd::inline run

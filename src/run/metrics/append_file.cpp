@@ -8,7 +8,7 @@
 
 #include "io/system_error.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 AppendFile::AppendFile(const std::filesystem::path& path)
     : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
@@ -50,4 +50,4 @@ bool AppendFile::is_there() const {
          named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

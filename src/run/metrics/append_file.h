@@ -8,7 +8,7 @@
 
 #include "io/unique_fd.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 class AppendFile {
  public:
@@ -33,4 +33,4 @@ class AppendFile {
   bool is_torn_ = false;   // a part of a record stands behind them
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 constexpr std::string_view kErase = "\r\x1b[K";  // to the first column, and the line away
@@ -163,4 +163,4 @@ void ProgressBar::finish() {
                             duration_text(console_.options_.now() - begin_)));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

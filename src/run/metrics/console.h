@@ -17,7 +17,7 @@
 
 #include "run/metrics/progress_text.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 struct ConsoleOptions {
   bool quiet = false;           // warnings alone
@@ -88,4 +88,4 @@ class ProgressBar {
 // For a signal handler that ends the program at once: takes the bar off the screen.
 void erase_progress_in_signal_handler() noexcept;
 
-}  // namespace antisd
+}  // namespace antisd::inline run

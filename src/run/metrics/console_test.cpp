@@ -10,7 +10,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 using ::testing::ElementsAre;
@@ -236,4 +236,4 @@ TEST(ProgressText, CutsBetweenCharacters) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline run

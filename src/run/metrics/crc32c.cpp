@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82f63b78;  // 0x1edc6f41 with its bits reversed
@@ -29,4 +29,4 @@ std::uint32_t crc32c(std::string_view bytes) {
   return ~value;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline run {
 
 std::uint32_t crc32c(std::string_view bytes);
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace antisd {
+namespace antisd::inline run {
 
 // A step has tens of values: a search through them all costs less than an index.
 void MetricSet::set(std::string_view name, double value) {
@@ -31,4 +31,4 @@ std::optional<double> MetricSet::find(std::string_view name) const {
   return found->value;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

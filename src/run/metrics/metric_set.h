@@ -12,7 +12,7 @@
 
 #include "run/metrics/statistics.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 struct Metric {
   std::string name;
@@ -34,4 +34,4 @@ class MetricSet {
   std::vector<Metric> values_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline run

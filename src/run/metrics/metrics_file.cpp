@@ -10,7 +10,7 @@
 #include "io/atomic_file.h"
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 // Nothing where the line is no row of a step.
@@ -113,4 +113,4 @@ MetricsCut cut_metrics(const std::filesystem::path& path, std::int64_t last_step
   return cut;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

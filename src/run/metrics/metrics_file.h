@@ -15,7 +15,7 @@
 #include "run/metrics/append_file.h"
 #include "run/metrics/metric_set.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 inline constexpr const char* kStepMetric = "training/global_step";
 
@@ -52,4 +52,4 @@ void amend_metrics(const std::filesystem::path& path, std::int64_t step, const M
 // once: a kill in between leaves it as it was. A missing file is an empty one.
 MetricsCut cut_metrics(const std::filesystem::path& path, std::int64_t last_step);
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -12,7 +12,7 @@
 #include "io/atomic_file.h"
 #include "io/jsonl.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 using ::testing::ElementsAre;
@@ -205,4 +205,4 @@ TEST(AmendMetrics, AddsToARowThatIsThere) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline run

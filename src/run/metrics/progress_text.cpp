@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 constexpr int kWidestBar = 32, kNarrowestBar = 6;
@@ -98,4 +98,4 @@ std::string progress_line_text(const ProgressState& state) {
   return text;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

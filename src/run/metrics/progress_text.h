@@ -9,7 +9,7 @@
 
 #include "run/metrics/metric_set.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 struct ProgressState {
   std::string label;  // "train"
@@ -27,4 +27,4 @@ std::string progress_line_text(const ProgressState& state);
 
 std::string duration_text(double seconds);  // "45s", "3m10s", "2h05m", "3d04h"
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 template <typename T>
@@ -43,4 +43,4 @@ Statistics summarise(std::span<const float> values) {
   return summarise_values(values);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-namespace antisd {
+namespace antisd::inline run {
 
 // All NaN where there is no value, or where any value is NaN: a hole must not look like a number.
 struct Statistics {
@@ -22,4 +22,4 @@ struct Statistics {
 Statistics summarise(std::span<const double> values);
 Statistics summarise(std::span<const float> values);
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -48,4 +48,4 @@ TEST(Statistics, InfinitiesKeepTheExtremes) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -9,7 +9,7 @@
 
 #include "run/metrics/crc32c.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 // Field numbers of TensorFlow's event.proto and summary.proto.
@@ -123,4 +123,4 @@ void TensorboardFile::write(std::int64_t step, const MetricSet& metrics) {
   file_.append(record_of(event.bytes()));
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline run

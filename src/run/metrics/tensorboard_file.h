@@ -13,7 +13,7 @@
 #include "run/metrics/append_file.h"
 #include "run/metrics/metric_set.h"
 
-namespace antisd {
+namespace antisd::inline run {
 
 class TensorboardFile {
  public:
@@ -29,4 +29,4 @@ class TensorboardFile {
   AppendFile file_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -10,7 +10,7 @@
 #include "io/json.h"
 #include "run/metrics/crc32c.h"
 
-namespace antisd {
+namespace antisd::inline run {
 namespace {
 
 using ::testing::SizeIs;
@@ -76,4 +76,4 @@ TEST(TensorboardFile, EachHasANameOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline run

@@ -9,7 +9,7 @@
 
 #include "text/jinja/value.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 using Filter = Value (*)(Runtime& runtime, const Value& value, Arguments& arguments);
 using Test = bool (*)(Runtime& runtime, const Value& value, Arguments& arguments);
@@ -143,4 +143,4 @@ struct Program {
 
 Program parse(std::string_view source);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -3,7 +3,7 @@
 
 #include "text/jinja/interpreter.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 inline constexpr int kMaxDepth = 1200;  // of expressions, statements and calls within each other
 
@@ -24,4 +24,4 @@ class Interpreter::Depth {
   Interpreter& interpreter_;
 };
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

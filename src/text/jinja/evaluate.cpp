@@ -7,7 +7,7 @@
 #include "text/jinja/operators.h"
 #include "text/jinja/print.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 Value Interpreter::evaluate(const Expression& node) {
   const Depth depth(*this);
@@ -206,4 +206,4 @@ Value Interpreter::evaluate_test(const Expression& node) {
   return Value::boolean(node.test(*this, value, arguments));
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -8,7 +8,7 @@
 #include "text/jinja/parser.h"
 #include "text/jinja/predicates.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 using Type = Token::Type;
@@ -451,4 +451,4 @@ ExpressionPtr Parser::parse_test(ExpressionPtr node) {
   return finish(std::move(inverse));
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -7,7 +7,7 @@
 #include "text/jinja/operators.h"
 #include "text/jinja/unicode.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 Filter find_filter(const std::string& name) {
   for (const FilterTable* table : {&text_filters(), &sequence_filters(), &selection_filters()}) {
@@ -60,4 +60,4 @@ Value without_case(Runtime& runtime, const Value& value) {
   return value.is_text() ? runtime.text(lower(value.text())) : value;
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -8,7 +8,7 @@
 #include "text/jinja/ast.h"
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 using FilterTable = std::unordered_map<std::string, Filter>;
 
@@ -33,4 +33,4 @@ class AttributePath {
 // A sort key: strings lose their case unless told otherwise.
 Value without_case(Runtime& runtime, const Value& value);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -10,7 +10,7 @@
 #include "text/jinja/operators.h"
 #include "text/jinja/print.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 constexpr int kMaxWidth = 10'000;
@@ -410,4 +410,4 @@ std::string brace_format(Runtime& runtime, const std::string& pattern, Arguments
   return BraceFormatter(runtime, pattern, arguments).run();
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -5,9 +5,9 @@
 
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 std::string percent_format(Runtime& runtime, const std::string& pattern, const Value& values);
 std::string brace_format(Runtime& runtime, const std::string& pattern, Arguments& arguments);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

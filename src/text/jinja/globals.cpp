@@ -6,7 +6,7 @@
 
 #include "text/jinja/print.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 constexpr std::int64_t kMaxRange = 100'000;  // the sandbox's own limit
@@ -223,4 +223,4 @@ std::optional<Value> global(Runtime& runtime, const std::string& name) {
   return Value(std::shared_ptr<Object>(runtime.object<Function>(found->second)));
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

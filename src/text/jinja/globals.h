@@ -7,7 +7,7 @@
 
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 // A template's mutable variables.
 class Namespace : public Object {
@@ -26,4 +26,4 @@ class Namespace : public Object {
 
 std::optional<Value> global(Runtime& runtime, const std::string& name);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -10,7 +10,7 @@
 #include "text/jinja/loop.h"
 #include "text/jinja/print.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 class Macro : public Object {
@@ -399,4 +399,4 @@ void Interpreter::set(int symbol, Value value) {
   root_[static_cast<std::size_t>(symbol)] = std::move(value);
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -8,7 +8,7 @@
 #include "text/jinja/ast.h"
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 // Variables of a for body, a macro or a with block. The outermost ones belong to the interpreter.
 struct Scope {
@@ -88,4 +88,4 @@ class Interpreter : public Runtime {
   std::vector<std::shared_ptr<Object>> adopted_;
 };
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

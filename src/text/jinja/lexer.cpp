@@ -10,7 +10,7 @@
 #include "text/jinja/print.h"
 #include "text/jinja/unicode.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 using Type = Token::Type;
@@ -434,4 +434,4 @@ std::vector<Token> tokenize(std::string_view source) {
   return Lexer(source).run();
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

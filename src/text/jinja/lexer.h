@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 struct Token {
   enum class Type {
@@ -34,4 +34,4 @@ struct Token {
 
 std::vector<Token> tokenize(std::string_view source);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 // loop.cycle and loop.changed
@@ -123,4 +123,4 @@ Value Loop::changed(Runtime& runtime, Arguments& arguments) {
   return Value::boolean(true);
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -9,7 +9,7 @@
 
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 class Loop : public Object, public std::enable_shared_from_this<Loop> {
  public:
@@ -45,4 +45,4 @@ class Loop : public Object, public std::enable_shared_from_this<Loop> {
   std::optional<Value> last_changed_;
 };
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -7,7 +7,7 @@
 #include "text/jinja/print.h"
 #include "text/jinja/string_methods.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 Value items(Runtime& runtime, const Value& self, Arguments& arguments) {
@@ -168,4 +168,4 @@ Value call_method(Runtime& runtime, const Value& value, const std::string& name,
   return method(runtime, value, arguments);
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -5,7 +5,7 @@
 
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 // Whether Python's type has the method, one that is not allowed included.
 bool has_method(const Value& value, const std::string& name);
@@ -15,4 +15,4 @@ bool has_allowed_method(const Value& value, const std::string& name);
 Value call_method(Runtime& runtime, const Value& value, const std::string& name,
                   Arguments& arguments);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

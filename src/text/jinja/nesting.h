@@ -5,7 +5,7 @@
 
 #include "text/jinja/parser.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 class Parser::Nesting {
  public:
@@ -22,4 +22,4 @@ class Parser::Nesting {
   Parser& parser_;
 };
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -12,7 +12,7 @@
 #include "text/jinja/print.h"
 #include "text/jinja/unicode.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 const char* sign_of(Operator op) {
@@ -433,4 +433,4 @@ Value get_slice(Runtime& runtime, const Value& value, const Value& start, const 
   return runtime.list(std::move(items), value.list().kind);
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -6,7 +6,7 @@
 #include "text/jinja/ast.h"
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 Value arithmetic(Runtime& runtime, Operator op, const Value& left, const Value& right);
 bool compare(Runtime& runtime, Operator op, const Value& left, const Value& right);
@@ -34,4 +34,4 @@ struct Span {
 };
 Span slice_span(std::int64_t length, const Value& start, const Value& stop, const Value& step);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

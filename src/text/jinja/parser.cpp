@@ -7,7 +7,7 @@
 
 #include "text/jinja/nesting.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 using Type = Token::Type;
@@ -380,4 +380,4 @@ Program parse(std::string_view source) {
   return Parser(tokenize(source)).run();
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

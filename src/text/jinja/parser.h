@@ -10,7 +10,7 @@
 #include "text/jinja/ast.h"
 #include "text/jinja/lexer.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 inline constexpr int kMaxNesting = 240;    // of blocks and, three per level, brackets in the source
 inline constexpr int kMaxTreeDepth = 200;  // of one expression, long chains of operators included
@@ -107,4 +107,4 @@ class Parser {
   Program program_;
 };
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

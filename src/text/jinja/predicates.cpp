@@ -9,7 +9,7 @@
 #include "text/jinja/operators.h"
 #include "text/jinja/print.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 // A test of the value alone.
@@ -178,4 +178,4 @@ bool apply_test(Runtime& runtime, const std::string& name, const Value& value,
   return test(runtime, value, arguments);
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -6,10 +6,10 @@
 #include "text/jinja/ast.h"
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 Test find_test(const std::string& name);  // null where there is none
 bool apply_test(Runtime& runtime, const std::string& name, const Value& value,
                 Arguments& arguments);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

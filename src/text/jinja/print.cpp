@@ -9,7 +9,7 @@
 #include "core/utf8.h"
 #include "text/jinja/unicode.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 void append_escape(std::string& out, char32_t c) {
@@ -341,4 +341,4 @@ std::string to_json(Runtime& runtime, const Value& value, const JsonStyle& style
   return writer.take();
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -7,7 +7,7 @@
 
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
@@ -27,4 +27,4 @@ struct JsonStyle {
 };
 std::string to_json(Runtime& runtime, const Value& value, const JsonStyle& style);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -8,7 +8,7 @@
 #include "core/utf8.h"
 #include "text/jinja/print.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 void fail(std::string problem) {
   throw Failure{std::move(problem), "check that the messages have the fields the template reads"};
@@ -308,4 +308,4 @@ std::int64_t Bound::integer(std::size_t i, std::int64_t otherwise) const {
   return at(i).as_int();
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

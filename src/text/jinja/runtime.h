@@ -9,7 +9,7 @@
 
 #include "text/jinja/value.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 struct Limits {
   std::size_t steps;  // one per node evaluated, and one per few dozen bytes or few items touched
@@ -103,4 +103,4 @@ class Bound {
   std::vector<const Value*> given_;
 };
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

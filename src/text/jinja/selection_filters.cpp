@@ -4,7 +4,7 @@
 #include "text/jinja/operators.h"
 #include "text/jinja/predicates.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 Value attribute(Runtime& runtime, const Value& value, Arguments& arguments) {
@@ -89,4 +89,4 @@ const FilterTable& selection_filters() {
   return kFilters;
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

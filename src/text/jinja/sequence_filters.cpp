@@ -7,7 +7,7 @@
 #include "text/jinja/operators.h"
 #include "text/jinja/print.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 Value count(Runtime& runtime, const Value& value, Arguments& arguments) {
@@ -281,4 +281,4 @@ const FilterTable& sequence_filters() {
   return kFilters;
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -10,7 +10,7 @@
 #include "text/jinja/print.h"
 #include "text/jinja/unicode.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 constexpr std::size_t kNowhere = std::string::npos;
@@ -442,4 +442,4 @@ const std::unordered_map<std::string, Method>& string_methods() {
   return kMethods;
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

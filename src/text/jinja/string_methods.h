@@ -6,7 +6,7 @@
 
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 using Method = Value (*)(Runtime& runtime, const Value& self, Arguments& arguments);
 const std::unordered_map<std::string, Method>& string_methods();
@@ -15,4 +15,4 @@ const std::unordered_map<std::string, Method>& string_methods();
 std::string replaced(Runtime& runtime, const std::string& text, const std::string& old,
                      const std::string& fresh, std::int64_t count);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

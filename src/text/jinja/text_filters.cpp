@@ -13,7 +13,7 @@
 #include "text/jinja/string_methods.h"
 #include "text/jinja/unicode.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 constexpr std::size_t kMaxNumberLength = 4096;
@@ -413,4 +413,4 @@ const FilterTable& text_filters() {
   return kFilters;
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -8,7 +8,7 @@
 #include "core/utf8.h"
 #include "text/tokenizer/unicode.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 utf8proc_category_t category(char32_t c) {
@@ -177,4 +177,4 @@ std::size_t find_text(std::string_view text, std::string_view needle, std::size_
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

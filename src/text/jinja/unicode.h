@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 bool is_space(char32_t c);  // str.isspace: white space and the four separators of ASCII
 bool is_alphabetic(char32_t c);
@@ -35,4 +35,4 @@ std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends)
 // The first place of `needle` at or after `from`, in linear time; npos where there is none.
 std::size_t find_text(std::string_view text, std::string_view needle, std::size_t from);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

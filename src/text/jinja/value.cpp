@@ -9,7 +9,7 @@
 #include "text/jinja/print.h"
 #include "text/jinja/runtime.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 namespace {
 
 constexpr std::size_t kIndexedFrom = 9;  // entries from which a dict keeps an index
@@ -216,4 +216,4 @@ Value from_json(Runtime& runtime, const Json& json, int depth) {
   }
 }
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -15,7 +15,7 @@
 
 #include "io/json.h"
 
-namespace antisd::jinja {
+namespace antisd::inline text::jinja {
 
 // What stops a template. ChatTemplate turns it into an InputError with the template's name and
 // line.
@@ -194,4 +194,4 @@ inline constexpr int kMaxValueDepth = 256;
 
 Value from_json(Runtime& runtime, const Json& json, int depth = 0);
 
-}  // namespace antisd::jinja
+}  // namespace antisd::inline text::jinja

@@ -9,7 +9,7 @@
 #include "text/tokenizer/json_fields.h"
 #include "text/tokenizer/unicode.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 constexpr std::size_t kMaxContentBytes = 1024;
@@ -208,4 +208,4 @@ void AddedTokens::split(std::string_view text, bool normalized, const Visit& vis
   if (done < text.size()) visit(text.substr(done), nullptr);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -15,7 +15,7 @@
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/vocabulary.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 struct AddedToken {
   std::string content;
@@ -84,4 +84,4 @@ class AddedTokens {
   TokenMatcher raw_, normalized_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

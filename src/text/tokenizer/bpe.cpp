@@ -8,7 +8,7 @@
 #include "core/utf8.h"
 #include "text/tokenizer/merge_queue.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 // The bytes that print as themselves; the others take the code points from U+0100 on, in order.
@@ -256,4 +256,4 @@ void BpeModel::merge_long(const std::vector<TokenId>& symbols, std::vector<Token
     ids.push_back(nodes[i].id);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

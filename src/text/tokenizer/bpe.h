@@ -13,7 +13,7 @@
 
 #include "text/tokenizer/vocabulary.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 // The printable character that stands for a byte in byte-level vocabularies, and back.
 std::string byte_to_symbol(unsigned char byte);
@@ -93,4 +93,4 @@ class BpeModel {
   bool has_all_bytes_ = false;  // every byte's symbol is a token, as it should be
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 struct Model {
@@ -108,4 +108,4 @@ TEST(ByteSymbols, AreTheOnesOfGpt2) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 constexpr std::size_t kMaxSteps = 64;
@@ -116,4 +116,4 @@ std::vector<std::pair<SortedJson, std::string>> flatten_sequence(const SortedJso
   return members;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

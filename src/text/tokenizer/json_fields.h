@@ -13,7 +13,7 @@
 
 #include "io/json.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 class JsonFields {
  public:
@@ -47,4 +47,4 @@ std::vector<std::pair<SortedJson, std::string>> flatten_sequence(const SortedJso
                                                                  std::string_view key,
                                                                  const std::string& where);
 
-}  // namespace antisd
+}  // namespace antisd::inline text

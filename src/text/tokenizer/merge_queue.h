@@ -9,7 +9,7 @@
 #include <queue>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline text {
 
 class MergeQueue {
  public:
@@ -85,4 +85,4 @@ class MergeQueue {
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> active_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "text/tokenizer/json_fields.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 template <typename... Ts>
@@ -115,4 +115,4 @@ std::string Normalizer::apply(std::string_view text) const {
   return result;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -10,7 +10,7 @@
 #include "text/tokenizer/regex.h"
 #include "text/tokenizer/unicode.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 class Normalizer {
  public:
@@ -45,4 +45,4 @@ class Normalizer {
 // The pattern of a Split or Replace: {"String": ...} or {"Regex": ...}.
 Regex pattern_from_json(const SortedJson& value, const std::string& where);
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace antisd {
+namespace antisd::inline text {
 
 PieceCache& PieceCache::of_thread(std::uint64_t tokenizer_number) {
   constexpr std::size_t kMaxCaches = 4;
@@ -20,4 +20,4 @@ PieceCache& PieceCache::of_thread(std::uint64_t tokenizer_number) {
   return *caches.front();
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

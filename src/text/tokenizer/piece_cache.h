@@ -10,7 +10,7 @@
 
 #include "text/tokenizer/vocabulary.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 class PieceCache {
  public:
@@ -72,4 +72,4 @@ inline PieceCache::Key::Key(std::string_view piece)
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -4,7 +4,7 @@
 
 #include "text/tokenizer/json_fields.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 TokenId checked_id(const SortedJson& value, const JsonFields& fields) {
@@ -73,4 +73,4 @@ PostProcessor PostProcessor::from_json(const SortedJson& value, const std::strin
   return result;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -7,7 +7,7 @@
 #include "io/json.h"
 #include "text/tokenizer/vocabulary.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 struct PostProcessor {
   std::vector<TokenId> before, behind;
@@ -15,4 +15,4 @@ struct PostProcessor {
   static PostProcessor from_json(const SortedJson& value, const std::string& where);
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

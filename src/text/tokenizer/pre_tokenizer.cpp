@@ -12,7 +12,7 @@
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/unicode.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 // Every code point with the property is a match of its own.
@@ -340,4 +340,4 @@ void PreTokenizer::split_in_steps(std::string_view text, bool at_start,
     visit(piece.text);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -15,7 +15,7 @@
 #include "text/tokenizer/regex.h"
 #include "text/tokenizer/scanner.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 // What becomes of the places where a pattern matches.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
@@ -92,4 +92,4 @@ class PreTokenizer {
   bool yields_bytes_ = false;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

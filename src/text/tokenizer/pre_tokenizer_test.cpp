@@ -5,7 +5,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -78,4 +78,4 @@ TEST(PreTokenizer, IsBoundedInSteps) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline text

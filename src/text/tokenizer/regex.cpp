@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 constexpr std::size_t kMaxPatternBytes = 20'000;
@@ -118,4 +118,4 @@ std::string Regex::replace_all(std::string_view text, std::string_view content) 
   return result;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline text {
 
 // The same pattern for PCRE2 with UTF and UCP. Throws InputError naming `where`.
 std::string translate_regex(std::string_view pattern, const std::string& where);
@@ -35,4 +35,4 @@ class Regex {
   std::string where_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

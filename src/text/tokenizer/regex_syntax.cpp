@@ -8,7 +8,7 @@
 #include "text/tokenizer/regex.h"
 #include "text/tokenizer/unicode.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 constexpr std::array<std::string_view, 35> kProperties = {
@@ -212,4 +212,4 @@ std::string escape_regex(std::string_view literal) {
   return result;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

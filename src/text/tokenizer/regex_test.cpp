@@ -4,7 +4,7 @@
 
 #include "core/testing.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -58,4 +58,4 @@ TEST(Regex, EscapesLiterals) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline text

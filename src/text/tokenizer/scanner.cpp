@@ -5,7 +5,7 @@
 #include "core/utf8.h"
 #include "text/tokenizer/unicode.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 const std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
@@ -146,4 +146,4 @@ std::size_t cl100k_piece(std::string_view text, std::size_t position, int max_di
   return spaces_length(text, position, end);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

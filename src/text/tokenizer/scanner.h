@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-namespace antisd {
+namespace antisd::inline text {
 
 extern const std::string_view kGpt2Pattern;
 extern const std::string_view kQwen2Pattern;
@@ -38,4 +38,4 @@ void scan(Scanner scanner, std::string_view text, Visit&& visit) {
   }
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

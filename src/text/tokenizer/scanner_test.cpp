@@ -8,7 +8,7 @@
 #include "core/utf8.h"
 #include "text/tokenizer/regex.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 std::vector<std::string> by_regex(const Regex& regex, std::string_view text) {
@@ -73,4 +73,4 @@ TEST(Scanner, IsFoundByPatternOnly) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline text

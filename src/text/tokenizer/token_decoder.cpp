@@ -10,7 +10,7 @@
 #include "text/tokenizer/json_fields.h"
 #include "text/tokenizer/normalizer.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 std::string join(const std::vector<std::string>& tokens, std::string_view separator) {
@@ -202,4 +202,4 @@ std::string TokenDecoder::decode(std::vector<std::string> tokens) const {
   return join(tokens, "");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

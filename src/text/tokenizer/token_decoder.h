@@ -10,7 +10,7 @@
 #include "text/tokenizer/pre_tokenizer.h"
 #include "text/tokenizer/regex.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 class TokenDecoder {
  public:
@@ -52,4 +52,4 @@ class TokenDecoder {
 // Takes out the spaces that tokenization puts before punctuation and contractions.
 std::string clean_up_spaces(std::string text);
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -9,7 +9,7 @@
 #include "text/tokenizer/piece_cache.h"
 #include "text/tokenizer/tokenizer_parts.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 void Tokenizer::Parts::encode_piece(std::string_view piece, std::vector<TokenId>& ids) const {
   const bool bytes = pre_tokenizer.yields_bytes();
@@ -158,4 +158,4 @@ std::optional<TokenId> Tokenizer::special_token_id(const std::string& name) cons
                    {parts_->config.where, "name a token of the vocabulary, or add this one"});
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -18,7 +18,7 @@
 
 #include "text/tokenizer/vocabulary.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 class Tokenizer {
  public:
@@ -58,4 +58,4 @@ class Tokenizer {
   std::shared_ptr<const Parts> parts_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

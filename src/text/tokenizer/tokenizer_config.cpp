@@ -9,7 +9,7 @@
 #include "text/tokenizer/json_fields.h"
 #include "text/tokenizer/tokenizer_file.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 constexpr std::array<std::string_view, 7> kSpecialNames = {
@@ -142,4 +142,4 @@ TokenizerConfig TokenizerConfig::load(const std::filesystem::path& model_directo
   return config;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -10,7 +10,7 @@
 
 #include "text/tokenizer/added_tokens.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 struct TokenizerConfig {
   std::optional<std::string> tokenizer_class;         // without "Fast"
@@ -28,4 +28,4 @@ struct TokenizerConfig {
   static TokenizerConfig load(const std::filesystem::path& model_directory);
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/utf8.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 constexpr std::uintmax_t kMaxFileBytes = 512u << 20;
@@ -268,4 +268,4 @@ MergeList parse_merges_text(std::string_view text, const std::string& where) {
   return merges;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

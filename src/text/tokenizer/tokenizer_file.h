@@ -11,7 +11,7 @@
 #include "text/tokenizer/bpe.h"
 #include "text/tokenizer/vocabulary.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 std::string read_text_file(const std::filesystem::path& path);
 
@@ -47,4 +47,4 @@ Vocabulary parse_vocabulary_json(std::string_view text, const std::string& where
 // merges.txt: one pair per line, "#version" lines left out.
 MergeList parse_merges_text(std::string_view text, const std::string& where);
 
-}  // namespace antisd
+}  // namespace antisd::inline text

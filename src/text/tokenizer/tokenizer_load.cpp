@@ -8,7 +8,7 @@
 #include "text/tokenizer/tokenizer_file.h"
 #include "text/tokenizer/tokenizer_parts.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 BpeModel bpe_from_json(const JsonFields& fields, const Vocabulary& vocabulary,
@@ -189,4 +189,4 @@ Tokenizer Tokenizer::load(const std::filesystem::path& model_directory) {
   return Tokenizer(parts);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -15,7 +15,7 @@
 #include "text/tokenizer/tokenizer.h"
 #include "text/tokenizer/tokenizer_config.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 // A piece is a token or unknown.
 struct WordLevelModel {
@@ -44,4 +44,4 @@ struct Tokenizer::Parts {
   std::string_view token(TokenId id) const;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -11,7 +11,7 @@
 #include "io/json.h"
 #include "text/tokenizer/tokenizer_file.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 using ::testing::AllOf;
@@ -262,4 +262,4 @@ TEST(Tokenizer, ASpecialTokenThatIsMissingIsAnErrorWhenAskedFor) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline text

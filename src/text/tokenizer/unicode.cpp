@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 // Above this there are only unassigned code points, tags, variation selectors and private use.
@@ -204,4 +204,4 @@ std::string normalize(std::string_view text, NormalForm form) {
   return result;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -9,7 +9,7 @@
 
 #include "core/utf8.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 struct CodePointRange {
   char32_t first;
@@ -63,4 +63,4 @@ enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 bool is_surely_normal(std::string_view text, NormalForm form);
 std::string normalize(std::string_view text, NormalForm form);
 
-}  // namespace antisd
+}  // namespace antisd::inline text

@@ -1,7 +1,7 @@
 // Written by tools/record_unicode_data.py; run it again rather than edit this file.
 #include "text/tokenizer/unicode.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 // Categories that changed after Unicode 14.0.0.
 constexpr CodePointRange kNewCategoriesRows[] = {
@@ -112,4 +112,4 @@ constexpr CodePointRange kNewLowercaseRows[] = {
     {0x16EB6, 0x16ED1}, {0x16EB7, 0x16ED2}, {0x16EB8, 0x16ED3}};
 constinit const std::span<const CodePointRange> kNewLowercase = kNewLowercaseRows;
 
-}  // namespace antisd
+}  // namespace antisd::inline text

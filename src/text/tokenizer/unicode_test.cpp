@@ -5,7 +5,7 @@
 
 #include "core/utf8.h"
 
-namespace antisd {
+namespace antisd::inline text {
 namespace {
 
 TEST(Unicode, NormalForms) {
@@ -70,4 +70,4 @@ TEST(Unicode, Classes) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline text

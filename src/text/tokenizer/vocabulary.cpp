@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace antisd {
+namespace antisd::inline text {
 
 std::uint64_t hash_bytes(std::string_view bytes) {
   constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
@@ -81,4 +81,4 @@ std::optional<TokenId> Vocabulary::find(std::string_view token) const {
   return std::nullopt;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline text

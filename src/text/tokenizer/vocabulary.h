@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antisd {
+namespace antisd::inline text {
 
 using TokenId = std::int32_t;
 
@@ -49,4 +49,4 @@ class Vocabulary {
   TokenId count_ = 0;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline text

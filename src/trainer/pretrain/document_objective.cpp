@@ -4,7 +4,7 @@
 
 #include "core/check.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 std::vector<TargetSequence> document_sequences(std::span<const TrainingDocument> documents) {
   std::vector<TargetSequence> sequences(documents.size());
@@ -34,4 +34,4 @@ void DocumentObjective::finish() {
   counted_ = 0;
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

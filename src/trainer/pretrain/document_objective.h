@@ -12,7 +12,7 @@
 #include "data/documents.h"
 #include "trainer/objective.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // Numbered from 0; their targets are the tokens that count.
 std::vector<TargetSequence> document_sequences(std::span<const TrainingDocument> documents);
@@ -31,4 +31,4 @@ class DocumentObjective : public Objective {
   std::int64_t counted_ = 0;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -12,7 +12,7 @@
 #include "trainer/gradient_pass.h"
 #include "trainer/pretrain/new_model.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 using ::testing::HasSubstr;
@@ -130,4 +130,4 @@ TEST(NewModel, IsADirectoryThatTheModelIsMadeFrom) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline trainer

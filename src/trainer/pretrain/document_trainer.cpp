@@ -10,7 +10,7 @@
 #include "run/checkpoint/checkpoint.h"
 #include "trainer/saved_state.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 constexpr std::size_t kLoggedSamples = 2;
@@ -223,4 +223,4 @@ RunError DocumentTrainer::diverged(const NotFinite& error) const {
   return keeper_.not_finite_error(error, before, schedule_.at(before), /*untouched=*/false);
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -18,7 +18,7 @@
 #include "trainer/gradient_pass.h"
 #include "trainer/pretrain/document_objective.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // Everything a run goes on from. Documents are a function of the step, so they need no cursor.
 struct DocumentState {
@@ -85,4 +85,4 @@ class DocumentTrainer {
   CheckpointKeeper keeper_;
 };
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

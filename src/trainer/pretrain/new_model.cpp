@@ -7,7 +7,7 @@
 #include "model/model_shape.h"
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -86,4 +86,4 @@ void write_new_model(const NewModelConfig& shape, const fs::path& tokenizer_from
   write_file_atomically(directory / "generation_config.json", generation.dump(1) + "\n");
 }
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer

@@ -5,7 +5,7 @@
 
 #include "config/run_config.h"
 
-namespace antisd {
+namespace antisd::inline trainer {
 
 // config.json and generation_config.json of a Qwen3 model, with the tokenizer files of
 // `tokenizer_from`, or, where that is empty, the built-in task's. InputError for a shape that is
@@ -13,4 +13,4 @@ namespace antisd {
 void write_new_model(const NewModelConfig& shape, const std::filesystem::path& tokenizer_from,
                      const std::filesystem::path& directory);
 
-}  // namespace antisd
+}  // namespace antisd::inline trainer
