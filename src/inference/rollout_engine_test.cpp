@@ -9,6 +9,7 @@
 #include "core/testing.h"
 #include "inference/fused_decoder.h"
 #include "inference/scorer.h"
+#include "model/testing.h"
 #include "model/weights.h"
 
 namespace antisd::inline inference {
@@ -16,11 +17,6 @@ namespace {
 
 using testing::error_of;
 using ::testing::HasSubstr;
-
-const char* const kModels[] = {
-    "qwen3_gqa_tied",  "qwen3_mqa_sharded", "qwen3_window",   "qwen3_moe",
-    "qwen3_moe_mixed", "olmo3_yarn",        "olmo3_mha_bf16", "llama_gqa_llama3_fp16",
-    "llama_mha_tied",  "qwen2_tied",        "qwen2_yarn"};
 
 // The fixtures have few positions; with more, sequences fill several pages.
 CausalLm fixture_model(const std::string& name = "qwen3_gqa_tied", double sharper = 1) {
@@ -132,7 +128,7 @@ std::unique_ptr<Decoder> make_delayed(const CausalLm& model, const KvPool& pool,
 // slow.
 const bool kOneThread = (at::set_num_threads(1), true);
 
-class Engine : public ::testing::TestWithParam<const char*> {};
+class Engine : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Engine, GreedyEqualsRecomputingFromScratch) {
   const CausalLm model = fixture_model(GetParam());
@@ -169,8 +165,8 @@ TEST_P(Engine, ASmallPoolChangesNothing) {
   expect_greedy(model, requests, batch);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Engine, ::testing::ValuesIn(kModels),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Models, Engine, ::testing::ValuesIn(testing::recorded_models()),
+                         [](const auto& info) { return info.param; });
 
 TEST(RolloutEngine, ASampleDoesNotDependOnItsCompany) {
   const CausalLm model = fixture_model("qwen3_window", 8);

@@ -10,9 +10,7 @@ namespace antisd::inline model {
 namespace {
 
 std::vector<const ArchitectureSpec*>& registry() {
-  static std::vector<const ArchitectureSpec*> known = {
-      &qwen3_architecture(), &qwen3_moe_architecture(), &olmo3_architecture(),
-      &llama_architecture(), &qwen2_architecture()};
+  static std::vector<const ArchitectureSpec*> known = built_in_architectures();
   return known;
 }
 

@@ -1,7 +1,7 @@
 // What one family of models is, in one place: how its config.json is read, which parameters a layer
 // has, and the layer's maths. Everything else (shape, weights, rotary positions, forward passes,
-// plans) asks the spec and knows no family by name. Each family has a file of its own, which is
-// declared below and listed in architecture.cpp.
+// plans) asks the spec and knows no family by name. Each family is one file of
+// model/architectures, NAME.cpp, with a function NAME_architecture() that returns its spec.
 //
 //   shape.architecture = find_architecture("qwen3");
 //   shape.architecture->layer(stream, weights, inputs);
@@ -62,16 +62,12 @@ struct ArchitectureSpec {
   std::optional<PanelForm> panel_form = {};
 };
 
-// All that are known, in the order in which messages name them.
+// All that are known.
 const std::vector<const ArchitectureSpec*>& architectures();
 const ArchitectureSpec* find_architecture(const std::string& model_type);  // null: unknown
 
-// Each in its own file.
-const ArchitectureSpec& qwen3_architecture();
-const ArchitectureSpec& qwen3_moe_architecture();
-const ArchitectureSpec& olmo3_architecture();
-const ArchitectureSpec& llama_architecture();
-const ArchitectureSpec& qwen2_architecture();
+// Those of model/architectures, by name; CMake writes this.
+std::vector<const ArchitectureSpec*> built_in_architectures();
 
 // One more family as long as this lives. Not while models are read on other threads.
 class RegisteredArchitecture {

@@ -7,16 +7,12 @@
 #include "core/testing.h"
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
+#include "model/testing.h"
 #include "model/weights.h"
 #include "ops/token_scores.h"
 
 namespace antisd::inline model {
 namespace {
-
-const char* const kModels[] = {
-    "qwen3_gqa_tied",  "qwen3_mqa_sharded", "qwen3_window",   "qwen3_moe",
-    "qwen3_moe_mixed", "olmo3_yarn",        "olmo3_mha_bf16", "llama_gqa_llama3_fp16",
-    "llama_mha_tied",  "qwen2_tied",        "qwen2_yarn"};
 
 struct Expected {
   std::map<std::string, at::Tensor> tensors;
@@ -44,7 +40,7 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).abs().max().item<double>();
 }
 
-class Parity : public ::testing::TestWithParam<const char*> {
+class Parity : public ::testing::TestWithParam<std::string> {
  protected:
   const std::filesystem::path folder_ = testing::fixture("model") / GetParam();
   const Expected expected_{folder_};
@@ -173,8 +169,8 @@ TEST_P(Parity, SavedWeightsLoadToTheSameBytes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Parity, ::testing::ValuesIn(kModels),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Models, Parity, ::testing::ValuesIn(testing::recorded_models()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace antisd::inline model

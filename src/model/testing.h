@@ -1,6 +1,12 @@
-// For tests of models: a config of a few thousand weights.
+// For tests of models: a config of a few thousand weights, and the recorded models.
 #pragma once
 
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/testing.h"
 #include "io/json.h"
 
 namespace antisd::testing {
@@ -16,6 +22,16 @@ inline Json small_config() {
           {"num_hidden_layers", 2},
           {"tie_word_embeddings", true},
           {"max_position_embeddings", 64}};
+}
+
+// The models of testdata/model for which transformers' results are recorded.
+inline std::vector<std::string> recorded_models() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(fixture("model")))
+    if (exists(entry.path() / "expected.safetensors"))
+      names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace antisd::testing
