@@ -129,27 +129,26 @@ std::vector<IndexRange> cut_sequences(std::span<const TargetSequence> sequences,
   return cut_runs(items, {.most = limit});
 }
 
-std::int64_t count_targets(std::span<const TargetSequence> sequences) {
-  std::int64_t targets = 0;
+MeanOver mean_over(std::span<const TargetSequence> sequences) {
+  MeanOver mean{.tokens = 0, .sequences = std::ssize(sequences)};
   for (const TargetSequence& sequence : sequences)
-    targets += std::ssize(sequence.targets);
-  return targets;
+    mean.tokens += std::ssize(sequence.targets);
+  return mean;
 }
 
-UpdateReport GradientPass::update(double lr, const PassBatch& batch, std::int64_t mean_tokens,
+UpdateReport GradientPass::update(double lr, const PassBatch& batch, MeanOver mean,
                                   Objective& objective) {
-  add_gradients(batch, mean_tokens, objective);
-  UpdateReport report = optimizer_.step(lr, gradient_scale(model_.dtype(), mean_tokens));
-  if (!report.applied) find_culprit(batch, mean_tokens, objective, report.culprit);
+  add_gradients(batch, mean, objective);
+  UpdateReport report = optimizer_.step(lr, gradient_scale(model_.dtype(), mean.tokens));
+  if (!report.applied) find_culprit(batch, mean, objective, report.culprit);
   return report;
 }
 
-void GradientPass::add_gradients(const PassBatch& batch, std::int64_t mean_tokens,
-                                 Objective& objective) {
+void GradientPass::add_gradients(const PassBatch& batch, MeanOver mean, Objective& objective) {
   const std::vector<IndexRange> runs = cut_sequences(batch.sequences, options_.micro_batch_tokens);
   try {
     for (const IndexRange& run : runs) {
-      pass(batch, run, mean_tokens, objective);
+      pass(batch, run, mean, objective);
       if (runs.size() > 1) optimizer_.take_gradients();
     }
   } catch (...) {
@@ -158,12 +157,12 @@ void GradientPass::add_gradients(const PassBatch& batch, std::int64_t mean_token
   }
 }
 
-PassView GradientPass::pass(const PassBatch& batch, IndexRange run, std::int64_t mean_tokens,
+PassView GradientPass::pass(const PassBatch& batch, IndexRange run, MeanOver mean,
                             Objective& objective) {
   const ObjectiveNeeds needs = objective.needs();
   PassView view{.sequences = std::span(batch.sequences).subspan(run.begin, run.size()),
-                .mean_tokens = mean_tokens,
-                .scale = gradient_scale(model_.dtype(), mean_tokens)};
+                .mean = mean,
+                .scale = gradient_scale(model_.dtype(), mean.tokens)};
   tokens_ += look_as_student(model_, needs, options_,
                              training_pass(options_.gradient_checkpointing), view);
   if (needs.teacher) {
@@ -179,11 +178,11 @@ PassView GradientPass::pass(const PassBatch& batch, IndexRange run, std::int64_t
 }
 
 // The failure's own path, slow and thorough: every sequence alone.
-void GradientPass::find_culprit(const PassBatch& batch, std::int64_t mean_tokens,
-                                Objective& objective, const std::string& parameter) {
+void GradientPass::find_culprit(const PassBatch& batch, MeanOver mean, Objective& objective,
+                                const std::string& parameter) {
   const std::string what = fmt::format("the gradient of {} is not finite", parameter);
   for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
-    const PassView alone = pass(batch, {s, s + 1}, mean_tokens, objective);
+    const PassView alone = pass(batch, {s, s + 1}, mean, objective);
     const bool is_finite = has_finite_gradients(model_);
     optimizer_.drop_gradients();
     if (!is_finite) throw not_finite_in(what, alone, 0);
@@ -195,12 +194,11 @@ void GradientPass::find_culprit(const PassBatch& batch, std::int64_t mean_tokens
 }
 
 void measure(const CausalLm& model, std::span<const TargetSequence> sequences,
-             const GradientPassOptions& options, std::int64_t mean_tokens, Objective& objective) {
+             const GradientPassOptions& options, MeanOver mean, Objective& objective) {
   ANTISD_CHECK(!objective.needs().teacher);
   const at::NoGradGuard no_grad;
   for (const IndexRange& run : cut_sequences(sequences, options.micro_batch_tokens)) {
-    PassView view{.sequences = sequences.subspan(run.begin, run.size()),
-                  .mean_tokens = mean_tokens};
+    PassView view{.sequences = sequences.subspan(run.begin, run.size()), .mean = mean};
     look_as_student(model, objective.needs(), options, Pass::kInference, view);
     objective.differentiate(view);
   }

@@ -2,7 +2,7 @@
 // responses and for documents.
 //
 //   GradientPass gradients(model, optimizer, {.micro_batch_tokens = 32'768});
-//   const UpdateReport report = gradients.update(lr, {sequences}, mean_tokens, objective);
+//   const UpdateReport report = gradients.update(lr, {sequences}, mean, objective);
 //
 // Micro-batches change the update by rounding alone: the mean is over the targets of the whole
 // mini-batch, on all processes.
@@ -60,20 +60,18 @@ class GradientPass {
 
   // Gradients, then the optimizer's step. NotFiniteError, or NotFinite where no sequence alone is
   // to blame: the weights are then as they were.
-  UpdateReport update(double lr, const PassBatch& batch, std::int64_t mean_tokens,
-                      Objective& objective);
+  UpdateReport update(double lr, const PassBatch& batch, MeanOver mean, Objective& objective);
 
   // Leaves the gradients, times gradient_scale(), with the optimizer.
-  void add_gradients(const PassBatch& batch, std::int64_t mean_tokens, Objective& objective);
+  void add_gradients(const PassBatch& batch, MeanOver mean, Objective& objective);
 
   // Through the model with gradients; a shared prompt counts once.
   std::int64_t tokens() const { return tokens_; }
 
  private:
-  PassView pass(const PassBatch& batch, IndexRange run, std::int64_t mean_tokens,
-                Objective& objective);
-  [[noreturn]] void find_culprit(const PassBatch& batch, std::int64_t mean_tokens,
-                                 Objective& objective, const std::string& parameter);
+  PassView pass(const PassBatch& batch, IndexRange run, MeanOver mean, Objective& objective);
+  [[noreturn]] void find_culprit(const PassBatch& batch, MeanOver mean, Objective& objective,
+                                 const std::string& parameter);
 
   CausalLm& model_;
   AdamW& optimizer_;
@@ -88,9 +86,9 @@ std::vector<IndexRange> cut_sequences(std::span<const TargetSequence> sequences,
 
 // The objective's sums alone, without gradients; of one that needs no teacher.
 void measure(const CausalLm& model, std::span<const TargetSequence> sequences,
-             const GradientPassOptions& options, std::int64_t mean_tokens, Objective& objective);
+             const GradientPassOptions& options, MeanOver mean, Objective& objective);
 
-// Targets of all sequences.
-std::int64_t count_targets(std::span<const TargetSequence> sequences);
+// What a mean over these sequences alone is over.
+MeanOver mean_over(std::span<const TargetSequence> sequences);
 
 }  // namespace antisd::inline trainer

@@ -2,7 +2,7 @@
 // answers with the derivative of its mean and with named sums for the record.
 //
 //   PolicyObjective objective(shaping, batch, off_policy);       // or SDPO, or supervised text
-//   gradients.update(lr, mini_batch, mean_tokens, objective);    // trainer/gradient_pass.h
+//   gradients.update(lr, mini_batch, mean, objective);           // trainer/gradient_pass.h
 //   objective.sums.mean("loss");
 //
 // A new token loss or aggregation is a class of this kind in a file of its own. Micro-batches,
@@ -27,6 +27,11 @@ struct ObjectiveNeeds {
   bool teacher = false;          // PassView::teacher and teacher_hidden
 };
 
+// What the mean of a mini-batch's losses is over, on all micro-batches and processes.
+struct MeanOver {
+  std::int64_t tokens = 1, sequences = 1;
+};
+
 // One micro-batch after its forward pass. Tensors have a row for each target, sequence by sequence.
 struct PassView {
   std::span<const TargetSequence> sequences;
@@ -35,11 +40,12 @@ struct PassView {
   std::vector<TokenScores> student;  // the same on the host, by sequence
   at::Tensor teacher_hidden;         // [targets, width], without gradients
   std::vector<TokenScores> teacher;  // by sequence
-  std::int64_t mean_tokens = 1;      // that the mean is over, on all micro-batches and processes
-  double scale = 1;                  // of the tensors below: see gradient_scale() of optim/adamw.h
+  MeanOver mean;
+  double scale = 1;  // of the tensors below: see gradient_scale() of optim/adamw.h
 };
 
-// Of the mean over `mean_tokens`. What an objective leaves empty or undefined is nothing.
+// Of the mean, which most objectives take over PassView::mean.tokens. What an objective leaves
+// empty or undefined is nothing.
 struct Derivative {
   std::vector<double> loss;  // of each target, before the mean; empty: not known on the host
   // With respect to each target's log-probability, not scaled; one: the same for all.

@@ -14,7 +14,7 @@ Derivative PolicyObjective::differentiate(const PassView& pass) {
       ANTISD_CHECK_EQ(response.before.logp.size(), student.logp.size());
       tokens.old_logp = response.before.logp;
     }
-    const TokenLosses losses = token_losses(shaping_, response, tokens, pass.mean_tokens);
+    const TokenLosses losses = token_losses(shaping_, response, tokens, pass.mean.tokens);
     derivative.loss.insert(derivative.loss.end(), losses.loss.begin(), losses.loss.end());
     derivative.by_logp.insert(derivative.by_logp.end(), losses.gradient.begin(),
                               losses.gradient.end());

@@ -71,7 +71,7 @@ Derivative SdpoObjective::differentiate(const PassView& pass) {
               .vocabulary = model_.shape().vocabulary,
               .top_k = method_.sdpo.top_k,
               .alpha = method_.sdpo.alpha,
-              .mean_tokens = pass.mean_tokens,
+              .mean_tokens = pass.mean.tokens,
               .gradient_scale = pass.scale});
   Derivative derivative{.by_hidden = distilled.hidden_gradient, .by_head = distilled.head_gradient};
   auto next = distilled.loss.begin();
@@ -96,7 +96,7 @@ void SdpoObjective::add_terms(const PassView& pass, std::size_t sequence, TokenL
     reference = batch_[pass.sequences[sequence].number].reference.logp;
     ANTISD_CHECK_EQ(reference.size(), logp.size());
   }
-  const float share = 1.0F / static_cast<float>(pass.mean_tokens);  // fp32, as the rest of SDPO's
+  const float share = 1.0F / static_cast<float>(pass.mean.tokens);  // fp32, as the rest of SDPO's
   for (std::size_t i = 0; i < logp.size(); ++i) {
     TokenLoss token{losses.loss[i], 0};
     add_loss_terms(method_.loss, {logp[i], reference.empty() ? 0 : reference[i]}, token,

@@ -71,7 +71,7 @@ class UpdateTest : public ::testing::Test {
     const PassBatch plain{.sequences = graded_sequences()};
     micro_batches_ = 0;
     GradientPass pass(model_, optimizer_, options, [&](const PassView&) { ++micro_batches_; });
-    pass.add_gradients(batch != nullptr ? *batch : plain, loss_tokens(), objective);
+    pass.add_gradients(batch != nullptr ? *batch : plain, mean_over(plain.sequences), objective);
     tokens_ = pass.tokens();
     const at::Tensor all = current_gradients();
     optimizer_.drop_gradients();
@@ -96,7 +96,7 @@ class UpdateTest : public ::testing::Test {
   std::vector<TargetSequence> graded_sequences() const {
     return student_sequences(prompts_, batch_, cut_mini_batches(batch_, 1)[0]);
   }
-  std::int64_t loss_tokens() const { return count_targets(graded_sequences()); }
+  std::int64_t loss_tokens() const { return mean_over(graded_sequences()).tokens; }
 
   at::Tensor current_gradients() const {
     std::vector<at::Tensor> parts;

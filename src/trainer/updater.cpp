@@ -32,6 +32,13 @@ void add_first_sight(const PassView& pass, bool off_policy, ResponseBatch& batch
   }
 }
 
+MeanOver sum_over(Communicator& processes, MeanOver own) {
+  const auto total = [&](std::int64_t count) {
+    return static_cast<std::int64_t>(sum(processes, static_cast<double>(count)));
+  };
+  return {.tokens = total(own.tokens), .sequences = total(own.sequences)};
+}
+
 constexpr std::size_t kMomentNumbers = 6;
 
 void append(std::vector<double>& numbers, const Moments& m) {
@@ -93,10 +100,9 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
     for (const ResponseNumbers& mini_batch : mini_batches) {
       PassBatch batch{.sequences = student_sequences(input.prompts, input.batch, mini_batch)};
       if (shows_teacher) batch.shown = teacher_sequences(input.batch, mini_batch);
-      const auto mean_tokens = static_cast<std::int64_t>(
-          sum(processes_, static_cast<double>(count_targets(batch.sequences))));
-      if (mean_tokens == 0) continue;
-      result.grad_norm += gradients.update(lr, batch, mean_tokens, *objective).grad_norm;
+      const MeanOver mean = sum_over(processes_, mean_over(batch.sequences));
+      if (mean.tokens == 0) continue;
+      result.grad_norm += gradients.update(lr, batch, mean, *objective).grad_norm;
       ++result.updates;
     }
   }

@@ -25,7 +25,7 @@ DocumentObjective::DocumentObjective(at::Device device)
 Derivative DocumentObjective::differentiate(const PassView& pass) {
   loss_.sub_(pass.scores.logp.detach().sum(at::kDouble));
   counted_ += pass.scores.logp.numel();
-  return {.by_logp = {-1 / static_cast<double>(pass.mean_tokens)}};
+  return {.by_logp = {-1 / static_cast<double>(pass.mean.tokens)}};
 }
 
 void DocumentObjective::finish() {

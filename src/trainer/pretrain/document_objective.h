@@ -1,7 +1,7 @@
 // Supervised text as an objective: the cross-entropy of the tokens that count.
 //
 //   DocumentObjective objective(model.device());
-//   gradients.update(lr, {document_sequences(documents)}, counted, objective);
+//   gradients.update(lr, {document_sequences(documents)}, mean, objective);
 //   objective.finish();
 //   objective.sums.mean("loss");  // nats, over the tokens that count
 #pragma once

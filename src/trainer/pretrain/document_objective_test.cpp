@@ -40,7 +40,7 @@ struct Small {
     const PassBatch batch{.sequences = document_sequences(all)};
     DocumentObjective objective(at::kCPU);
     GradientPass(model, *optimizer, options)
-        .add_gradients(batch, count_targets(batch.sequences), objective);
+        .add_gradients(batch, mean_over(batch.sequences), objective);
     objective.finish();
     return objective.sums.mean("loss");
   }
@@ -71,9 +71,10 @@ TEST(DocumentObjective, IsTheCrossEntropyOfTheTokensThatCount) {
   Small small;
   const std::vector<TrainingDocument> all = documents();
   const std::vector<TargetSequence> sequences = document_sequences(all);
-  EXPECT_EQ(count_targets(sequences), 8);
+  EXPECT_EQ(mean_over(sequences).tokens, 8);
+  EXPECT_EQ(mean_over(sequences).sequences, std::ssize(sequences));
   DocumentObjective objective(at::kCPU);
-  measure(small.model, sequences, {.micro_batch_tokens = 7}, 8, objective);
+  measure(small.model, sequences, {.micro_batch_tokens = 7}, mean_over(sequences), objective);
   objective.finish();
   EXPECT_EQ(objective.sums.at("loss").count, 8);
   EXPECT_NEAR(objective.sums.mean("loss"), plain_cross_entropy(small.model, all), 1e-6);

@@ -86,9 +86,9 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   Stopwatch clock;
   const double lr = schedule_.at(state_.step), save_s = keeper_.take_seconds();
   const PassBatch batch{.sequences = document_sequences(documents)};
-  const std::int64_t counted = count_targets(batch.sequences);
+  const MeanOver mean = mean_over(batch.sequences);
   DocumentObjective objective(state_.model.device());
-  const UpdateReport report = update(documents, batch, counted, lr, objective);
+  const UpdateReport report = update(documents, batch, mean, lr, objective);
   objective.finish();
   const double loss = objective.sums.mean("loss"), seconds = clock.lap();
   if (!std::isfinite(loss)) throw NotFinite("the loss is not finite");
@@ -102,7 +102,7 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   metrics.set("train/grad_norm", report.grad_norm);
   metrics.set("train/lr", lr);
   metrics.set("perf/total_num_tokens", tokens);
-  metrics.set("perf/loss_tokens", static_cast<double>(counted));
+  metrics.set("perf/loss_tokens", static_cast<double>(mean.tokens));
   metrics.set("perf/throughput", tokens / seconds);
   if (peak_flops_) {
     const auto parameters = static_cast<double>(state_.model.shape().active_parameter_count());
@@ -125,7 +125,7 @@ void DocumentTrainer::evaluate(MetricSet& metrics) {
   if (!parts_.held_out.empty()) {
     const std::vector<TargetSequence> held_out = document_sequences(parts_.held_out);
     DocumentObjective objective(state_.model.device());
-    measure(state_.model, held_out, pass_options(), count_targets(held_out), objective);
+    measure(state_.model, held_out, pass_options(), mean_over(held_out), objective);
     objective.finish();
     const double loss = objective.sums.mean("loss");
     metrics.set("val/loss", loss);
@@ -180,11 +180,11 @@ void DocumentTrainer::sample(MetricSet& metrics) {
 
 // Writes the document down that stopped the step.
 UpdateReport DocumentTrainer::update(std::span<const TrainingDocument> documents,
-                                     const PassBatch& batch, std::int64_t counted, double lr,
+                                     const PassBatch& batch, MeanOver mean, double lr,
                                      DocumentObjective& objective) {
   try {
     return GradientPass(state_.model, state_.optimizer, pass_options())
-        .update(lr, batch, counted, objective);
+        .update(lr, batch, mean, objective);
   } catch (const NotFiniteError& error) {
     const std::int64_t failed = state_.step + 1;
     const std::filesystem::path file = parts_.recorder.failure(

@@ -72,7 +72,7 @@ class DocumentTrainer {
   void save_last(const std::function<bool()>& stop);
   RunError diverged(const NotFinite& error) const;
   UpdateReport update(std::span<const TrainingDocument> documents, const PassBatch& batch,
-                      std::int64_t counted, double lr, DocumentObjective& objective);
+                      MeanOver mean, double lr, DocumentObjective& objective);
   GradientPassOptions pass_options() const;
 
   DocumentTrainerParts parts_;
