@@ -14,8 +14,11 @@ TokenLoss reference_kl(const TermInput& token) {
 }
 
 constexpr std::array kTerms = {
-    LossTerm{
-        .name = "kl_loss", .weight = &LossConfig::kl_coef, .reference = true, .at = reference_kl},
+    LossTerm{.name = "kl_loss",
+             .meaning = "KL to the reference",
+             .weight = &LossConfig::kl_coef,
+             .reference = true,
+             .at = reference_kl},
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ struct TermInput {
 
 struct LossTerm {
   std::string_view name;       // of the sum, and of the metric actor/NAME
+  std::string_view meaning;    // in the method's description: "0.1 KL to the reference"
   double LossConfig::*weight;  // 0: the term is absent
   bool reference = false;      // reads TermInput::reference
   TokenLoss (*at)(const TermInput& token);

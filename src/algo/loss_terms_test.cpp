@@ -9,7 +9,7 @@
 namespace antisd::inline algo {
 namespace {
 
-using ::testing::ElementsAre;
+using ::testing::Each;
 
 TEST(LossTerms, AddTheirWeightedLossAndGradient) {
   LossConfig rules;
@@ -20,7 +20,7 @@ TEST(LossTerms, AddTheirWeightedLossAndGradient) {
   add_loss_terms(rules, {-1, -1.5}, loss, sums);
   EXPECT_EQ(loss.loss, 2);
   EXPECT_EQ(loss.gradient, -3);
-  EXPECT_THAT(sums, ElementsAre(0));
+  EXPECT_THAT(sums, Each(0));
 
   rules.kl_coef = .25;
   EXPECT_TRUE(needs_reference(rules));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "algo/loss_terms.h"
 #include "algo/method.h"
 
 namespace antisd::inline algo {
@@ -75,8 +76,9 @@ std::string method_text(const Method& method) {
                 : fmt::format("; lambda = {}", method.lambda_max);
     text += "; " + gate_text(method);
   }
-  if (method.loss.kl_coef > 0)
-    text += fmt::format("; + {} KL to the reference", method.loss.kl_coef);
+  for (const LossTerm& term : loss_terms())
+    if (const double weight = method.loss.*term.weight; weight > 0)
+      text += fmt::format("; + {} {}", weight, term.meaning);
   return text;
 }
 
