@@ -62,7 +62,7 @@ if(ANTISD_CUDA)
   endif()
   set(CMAKE_CUDA_ARCHITECTURES "90a" CACHE STRING "CUDA architectures, e.g. \"90a;80\"")
   enable_language(CUDA)
-  add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)  # CMake 3.25 knows no C++20 for nvcc 13
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # CMake 3.25 does not know it of nvcc 13
   find_package(CUDAToolkit REQUIRED)
   target_compile_definitions(antisd_compiler INTERFACE ANTISD_CUDA=1)
   target_link_libraries(torch INTERFACE
