@@ -31,10 +31,11 @@ COMMON = {
     False: ["config/run_config.h const RunConfig& config", "algo/method.h const Method& method",
             "algo/gate.h EntropyGate& gate", "algo/response.h ResponseBatch& batch",
             "data/prompts.h const PromptBatch& prompts", "run/metrics/console.h Console& console",
-            "run/metrics/metric_set.h MetricSet& metrics", "text/tokenizer/tokenizer.h const Tokenizer& tokenizer",
+            "run/metrics/metric_set.h MetricSet& metrics", "run/recorder.h Recorder& recorder",
+            "text/tokenizer/tokenizer.h const Tokenizer& tokenizer",
             "context/prompt_renderer.h const PromptRenderer& renderer"],
     True: ["model/causal_lm.h CausalLm& model", "optim/adamw.h AdamW& optimizer",
-           "trainer/recorder.h Recorder& recorder", "trainer/train_state.h TrainState& state"],
+           "trainer/train_state.h TrainState& state"],
 }
 
 # Parameters of the function that an example becomes the body of.
@@ -118,18 +119,20 @@ NAMES = {
     "reward/grading_stage.h": "std::unique_ptr<Grader> grader, std::size_t p, Problem problem, ResponseGroup group",
     "run/checkpoint/checkpoint.h": "std::filesystem::path run, std::filesystem::path origin, Json saved_state, "
                                    "std::int64_t best_step",
+    "run/checkpoint/checkpoint_keeper.h": "CheckpointKeeper::Write write",
+    "run/checkpoint/disk_plan.h": "ModelShape shape, at::ScalarType dtype",
     "run/metrics/console.h": "ConsoleOptions options",
     "run/metrics/metric_set.h": "std::vector<double> rewards",
     "run/metrics/metrics_file.h": "std::filesystem::path run, std::int64_t last_step",
     "run/metrics/statistics.h": "std::vector<double> rewards",
     "run/metrics/tensorboard_file.h": "std::filesystem::path run",
+    "run/recorder.h": "RunInfo info",
+    "run/run_files.h": "std::filesystem::path run",
     "text/chat_template.h": "Json messages",
     "text/tokenizer/json_fields.h": "SortedJson value",
     "text/tokenizer/pre_tokenizer.h": "SortedJson file, std::string text",
     "text/tokenizer/regex.h": "std::string text",
     "text/tokenizer/scanner.h": "std::string pattern, std::string text",
-    "trainer/checkpoint_keeper.h": "CheckpointKeeper::Write write",
-    "trainer/disk_plan.h": "ModelShape shape, at::ScalarType dtype",
     "trainer/gradient_pass.h": "std::vector<TargetSequence> sequences, double lr, std::int64_t mean_tokens, "
                                "Objective& objective",
     "trainer/memory_plan.h": "ModelShape shape, at::Device device, at::ScalarType dtype",
@@ -138,7 +141,6 @@ NAMES = {
     "trainer/pretrain/document_objective.h": "GradientPass& gradients, double lr, "
                                              "std::vector<TrainingDocument> documents, std::int64_t counted",
     "trainer/pretrain/document_trainer.h": "std::unique_ptr<Documents> documents, DocumentState& state",
-    "trainer/recorder.h": "RunInfo info",
     "trainer/sampler.h": "GroupSampler& sampler",
     "trainer/slow_teacher.h": "std::vector<ScoreRequest> requests",
     "trainer/train_state.h": "PromptStream stream, Communicator& processes, std::filesystem::path folder, "

@@ -12,6 +12,7 @@
 #include "io/checksum.h"
 #include "model/causal_lm.h"
 #include "reward/grading_stage.h"
+#include "run/run_files.h"
 
 namespace antisd::inline eval {
 namespace {
@@ -151,7 +152,7 @@ std::optional<EvalSummary> Evaluator::run(const CausalLm& model, const Evaluatio
     }
     if (rows->done() < std::ssize(benchmark.problems)) {
       std::error_code ignored;
-      fs::remove(request.folder / "summary.json", ignored);
+      fs::remove(request.folder / kSummaryFile, ignored);
       const bool whole = sample(model, benchmark, prepared, *rows, stop);
       engine_.release();
       if (!whole) return std::nullopt;
@@ -161,7 +162,7 @@ std::optional<EvalSummary> Evaluator::run(const CausalLm& model, const Evaluatio
         benchmark.name, summarise_bench(rows->rows(), std::ssize(benchmark.problems), benchmark.n));
   }
   summarise_average(summary);
-  write_summary(request.folder / "summary.json", summary);
+  write_summary(request.folder / kSummaryFile, summary);
   return summary;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "run/run_files.h"
+
 namespace antisd::inline report {
 namespace {
 
@@ -39,7 +41,7 @@ class Search {
 }  // namespace
 
 bool is_run(const Folder& folder) {
-  return folder.open("metrics.jsonl") || (folder.open("config.toml") && folder.open("run.json"));
+  return folder.open(kMetricsFile) || (folder.open(kConfigFile) && folder.open(kRunFile));
 }
 
 std::vector<FoundRun> find_runs(const Folder& folder) {

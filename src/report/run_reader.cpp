@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "io/step_name.h"
 #include "report/evaluation_json.h"
+#include "run/run_files.h"
 
 namespace antisd::inline report {
 namespace {
@@ -70,25 +70,25 @@ RunReader::Change RunReader::refresh(std::int64_t max_bytes) {
 
 bool RunReader::read_config() {
   std::string text;
-  if (!read_changed(folder_, "config.toml", config_stamp_, text)) return false;
-  problems_.erase("config.toml");
+  if (!read_changed(folder_, kConfigFile, config_stamp_, text)) return false;
+  problems_.erase(kConfigFile);
   try {
-    config_ = flatten_toml(text, "config.toml");
+    config_ = flatten_toml(text, kConfigFile);
   } catch (const InputError& error) {
     config_.clear();
-    problems_["config.toml"] = error.message();
+    problems_[kConfigFile] = error.message();
   }
   return true;
 }
 
 bool RunReader::read_run_json() {
   std::string text;
-  if (!read_changed(folder_, "run.json", run_stamp_, text)) return false;
-  problems_.erase("run.json");
+  if (!read_changed(folder_, kRunFile, run_stamp_, text)) return false;
+  problems_.erase(kRunFile);
   run_ = Json::object();
   try {
-    const Json file = parse_json(text, "run.json");
-    if (!file.is_object()) throw InputError("no JSON object", {.where = "run.json"});
+    const Json file = parse_json(text, kRunFile);
+    if (!file.is_object()) throw InputError("no JSON object", {.where = kRunFile});
     for (const char* key : {"version", "revision", "device", "dtype", "seed", "method", "started",
                             "ended", "last_step", "exit_reason"}) {
       const auto found = file.find(key);
@@ -97,7 +97,7 @@ bool RunReader::read_run_json() {
     const auto earlier = file.find("earlier");
     if (earlier != file.end() && earlier->is_array()) run_["restarts"] = earlier->size();
   } catch (const InputError& error) {
-    problems_["run.json"] = error.message();
+    problems_[kRunFile] = error.message();
   }
   return true;
 }
@@ -105,10 +105,10 @@ bool RunReader::read_run_json() {
 bool RunReader::read_evaluations() {
   bool changed = false;
   std::map<std::int64_t, FileStamp> stamps;
-  for (const Folder::Entry& entry : folder_.list("eval", kMaxFolderEntries)) {
+  for (const Folder::Entry& entry : folder_.list(kEvaluationsFolder, kMaxFolderEntries)) {
     const std::int64_t step = step_of_name(entry.name).value_or(-1);
     if (!entry.is_folder || step < 0) continue;
-    const std::string name = fmt::format("eval/{}/summary.json", entry.name);
+    const std::string name = fmt::format("{}/{}", evaluation_folder(step), kSummaryFile);
     FileStamp stamp = evaluation_stamps_.contains(step) ? evaluation_stamps_[step] : FileStamp();
     std::string text;
     const bool is_new = read_changed(folder_, name, stamp, text);
@@ -133,13 +133,9 @@ bool RunReader::read_evaluations() {
 
 bool RunReader::read_dump_names() {
   std::vector<std::int64_t> steps;
-  for (const Folder::Entry& entry : folder_.list("rollouts", kMaxFolderEntries)) {
-    constexpr std::string_view kSuffix = ".jsonl";
-    std::string_view name = entry.name;
-    if (entry.is_folder || !name.ends_with(kSuffix)) continue;
-    name.remove_suffix(kSuffix.size());
-    const std::int64_t step = step_of_name(name).value_or(-1);
-    if (step >= 0) steps.push_back(step);
+  for (const Folder::Entry& entry : folder_.list(kRolloutsFolder, kMaxFolderEntries)) {
+    const std::optional<std::int64_t> step = step_of_rollouts(entry.name);
+    if (step && !entry.is_folder) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   if (steps == dumps_) return false;
@@ -161,7 +157,7 @@ void RunReader::take_log_line(std::string_view line) {
     return;
   }
   if (warnings_.size() >= kMaxWarnings) {
-    problems_["log.txt"] =
+    problems_[kLogFile] =
         fmt::format("only the first {} different warnings are shown", kMaxWarnings);
     return;
   }

@@ -16,6 +16,7 @@
 #include "report/line_tail.h"
 #include "report/metric_table.h"
 #include "report/run_config_text.h"
+#include "run/run_files.h"
 
 namespace antisd::inline report {
 
@@ -66,7 +67,7 @@ class RunReader {
 
   std::string name_;
   Folder folder_;
-  LineTail rows_{"metrics.jsonl"}, log_{"log.txt"};
+  LineTail rows_{kMetricsFile}, log_{kLogFile};
   MetricTable table_;
   std::int64_t broken_rows_ = 0;
   ConfigText config_;

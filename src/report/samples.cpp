@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "report/row_fields.h"
+#include "run/run_files.h"
 
 namespace antisd::inline report {
 namespace {
@@ -54,7 +55,7 @@ Json sample_of(std::string_view line, std::size_t text_bytes) {
 Json read_samples(const Folder& run, std::int64_t step, const SampleLimits& limits) {
   Json rows = Json::array();
   bool whole = true;
-  const auto file = run.open(fmt::format("rollouts/step-{:06d}.jsonl", step));
+  const auto file = run.open(rollouts_file(step));
   std::string text;
   std::int64_t offset = 0;
   while (file && whole) {

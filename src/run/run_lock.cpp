@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "io/system_error.h"
+#include "run/run_files.h"
 
 namespace antisd::inline run {
 
@@ -15,7 +16,7 @@ RunLock::RunLock(const std::filesystem::path& run) {
   std::error_code error;
   std::filesystem::create_directories(run, error);
   if (error) throw_cannot_write(run, error.value());
-  const std::filesystem::path file = run / ".lock";
+  const std::filesystem::path file = run / kLockFile;
   descriptor_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw_cannot_write(file, errno);
   if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;

@@ -13,6 +13,7 @@
 namespace antisd::inline trainer {
 namespace {
 
+constexpr std::size_t kSampleBytes = 2000;  // of a response in log.txt
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 // What the metrics say of the responses of all processes, one number each.
@@ -226,6 +227,15 @@ Json rollout_row(const StepRecord& record, std::size_t number) {
           {"student_entropy", numbers_or_null(response.student.entropy)},
           {"teacher_entropy", numbers_or_null(response.teacher.entropy)},
           {"token_advantage", numbers_or_null(response.token_advantage)}};
+}
+
+std::string sample_line(const StepRecord& record) {
+  const Response& sample = record.batch[0];
+  return fmt::format("step {} problem {} reward {}{}: {}", record.step,
+                     record.prompts.prompts[0].id,
+                     sample.verdict.reward ? fmt::format("{}", *sample.verdict.reward) : "none",
+                     sample.truncated() ? ", truncated" : "",
+                     to_json_line(Json(sample.text.substr(0, kSampleBytes))));  // one line
 }
 
 }  // namespace antisd::inline trainer

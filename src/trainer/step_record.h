@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <string>
 #include <vector>
 
 #include "algo/gate.h"
@@ -45,5 +45,8 @@ double peak_memory_gb(at::Device device);
 // One row of rollouts/step-NNNNNN.jsonl. What is not known (no teacher, a failed grade, a step that
 // was stopped before it) is null.
 Json rollout_row(const StepRecord& record, std::size_t number);
+
+// The step's first response with its problem and reward, as a line of log.txt.
+std::string sample_line(const StepRecord& record);
 
 }  // namespace antisd::inline trainer

@@ -19,7 +19,7 @@
 #include "io/json.h"
 #include "optim/adamw.h"
 #include "run/checkpoint/checkpoint.h"
-#include "trainer/checkpoint_keeper.h"
+#include "run/checkpoint/checkpoint_keeper.h"
 #include "trainer/slow_teacher.h"
 
 namespace antisd::inline trainer {

@@ -29,9 +29,10 @@ PromptBatch own_share(PromptBatch all, const Communicator& processes) {
   return own;
 }
 
-void add_evaluation(MetricSet& row, const EvaluationResult& evaluation) {
-  row.add(evaluation.metrics);
-  row.set("timing_s/eval", evaluation.seconds);
+void add_evaluation(StepRow& row, const EvaluationResult& evaluation) {
+  row.metrics.add(evaluation.metrics);
+  row.metrics.set("timing_s/eval", evaluation.seconds);
+  row.evaluated = true;
 }
 
 bool holds_evaluation(const MetricSet& row) {
@@ -80,16 +81,19 @@ bool Trainer::run(const std::function<bool()>& stop) {
     save_on_error([&] {
       const StepRecord record = step();
       tell_of_step(record);
-      last_metrics_ = metrics_of(record);
+      last_row_ = {metrics_of(record)};
       if (const std::optional<EvaluationResult> evaluation = evaluate_if_due())
-        add_evaluation(last_metrics_, *evaluation);
-      parts_.recorder.metrics(record.step, last_metrics_);
-      parts_.recorder.rollouts(record);
+        add_evaluation(last_row_, *evaluation);
+      parts_.recorder.metrics(record.step, last_row_.metrics);
+      parts_.recorder.note(sample_line(record));
+      parts_.recorder.rollouts(record.step, record.batch.size(),
+                               [&](std::size_t r) { return rollout_row(record, r); });
     });
-    bar.update(state_.step, {{"reward", last_metrics_.find("critic/rewards/mean").value_or(NAN)},
-                             {"tokens", last_metrics_.find("response_length/mean").value_or(NAN)},
-                             {"lambda", last_metrics_.find("antisd/lambda").value_or(0)}});
-    if (keeper_.due(state_.step) || keeper_.is_peak(last_metrics_, state_.best)) save();
+    bar.update(state_.step,
+               {{"reward", last_row_.metrics.find("critic/rewards/mean").value_or(NAN)},
+                {"tokens", last_row_.metrics.find("response_length/mean").value_or(NAN)},
+                {"lambda", last_row_.metrics.find("antisd/lambda").value_or(0)}});
+    if (keeper_.due(state_.step) || keeper_.is_peak(last_row_, state_.best)) save();
   }
   if (!keeper_.saved(state_.step)) save_last(stop);
   bar.finish();
@@ -295,7 +299,9 @@ void Trainer::update_policy(StepRecord& record) {
 // Writes the response down that stopped the step; what is wrong, and where it is to be found.
 std::string Trainer::dump_culprit(const StepRecord& record, std::size_t number,
                                   const std::string& problem) {
-  const std::filesystem::path file = parts_.recorder.failure(record, number, problem);
+  Json row = rollout_row(record, number);
+  row["failure"] = problem;
+  const std::filesystem::path file = parts_.recorder.failure(record.step, row);
   const std::size_t group_size = record.batch.group_size();
   return fmt::format("{}; it came from problem '{}', sample {}, see {}", problem,
                      record.prompts.prompts[number / group_size].id, number % group_size,
@@ -382,11 +388,11 @@ void Trainer::evaluate_start() {
   if (row && holds_evaluation(*row)) return;
   const std::optional<EvaluationResult> evaluation = evaluate_if_due();
   if (!evaluation) return;
-  MetricSet found;
+  StepRow found;
   add_evaluation(found, *evaluation);
-  parts_.recorder.amend(state_.step, found);
+  parts_.recorder.amend(state_.step, found.metrics);
   if (state_.step == 0) return;
-  last_metrics_ = found;
+  last_row_ = found;
   if (keeper_.is_peak(found, state_.best)) save();  // its checkpoint has to know
 }
 
@@ -398,7 +404,7 @@ CheckpointKeeper::Write Trainer::writer() const {
 
 void Trainer::save() {
   try {
-    keeper_.save(state_.step, last_metrics_, state_.best, writer());
+    keeper_.save(state_.step, last_row_, state_.best, writer());
   } catch (const NotFinite& error) {
     throw diverged(error);
   }
@@ -406,7 +412,7 @@ void Trainer::save() {
 
 void Trainer::save_last(const std::function<bool()>& stop) {
   try {
-    keeper_.save_last(state_.step, last_metrics_, state_.best, writer(), stop);
+    keeper_.save_last(state_.step, last_row_, state_.best, writer(), stop);
   } catch (const NotFinite& error) {
     throw diverged(error);
   }

@@ -15,9 +15,10 @@
 #include "model/not_finite.h"
 #include "optim/schedule.h"
 #include "reward/grading_stage.h"
+#include "run/recorder.h"
 #include "trainer/alike_groups.h"
-#include "trainer/recorder.h"
 #include "trainer/sampler.h"
+#include "trainer/step_record.h"
 #include "trainer/train_state.h"
 #include "trainer/updater.h"
 
@@ -102,7 +103,7 @@ class Trainer {
   ContextBuilder context_;
   Updater updater_;
   std::optional<double> peak_flops_;  // of the device, where it is known
-  MetricSet last_metrics_;
+  StepRow last_row_;
   CheckpointKeeper keeper_;
   std::int64_t ungraded_steps_ = 0;  // in a row; a run that is resumed counts from 0
   AlikeGroups alike_;

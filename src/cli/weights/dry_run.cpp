@@ -14,7 +14,8 @@
 #include "optim/schedule.h"
 #include "reward/grader.h"
 #include "run/checkpoint/checkpoint.h"
-#include "trainer/disk_plan.h"
+#include "run/checkpoint/disk_plan.h"
+#include "run/run_files.h"
 #include "trainer/memory_plan.h"
 
 namespace antisd::inline cli {
@@ -57,8 +58,8 @@ fs::path model_directory(const RunConfig& config, Report& report, const Warn& wa
   if (!model.empty() && !parent.empty() && !fs::exists(parent)) {
     warn(fmt::format("train.init_from: {} is not here; training needs it", parent.string()));
   } else if (!parent.empty()) {
-    if (fs::exists(parent / "checkpoints")) {
-      const NewestCheckpoint newest = find_newest_whole(parent / "checkpoints");
+    if (fs::exists(parent / kCheckpointsFolder)) {
+      const NewestCheckpoint newest = find_newest_whole(parent / kCheckpointsFolder);
       if (!newest.found) {
         throw InputError("the run has no whole checkpoint",
                          {.where = parent.string(), .remedy = "train it further first"});

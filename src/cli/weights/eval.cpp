@@ -12,8 +12,8 @@
 #include "core/error.h"
 #include "eval/evaluator.h"
 #include "eval/results/paired.h"
-#include "io/step_name.h"
 #include "run/checkpoint/checkpoint.h"
+#include "run/run_files.h"
 
 namespace antisd::inline cli {
 namespace {
@@ -39,8 +39,8 @@ struct Subject {
 Subject find_subject(const fs::path& path, Console& console) {
   fs::path checkpoint = fs::absolute(path).lexically_normal();
   if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();
-  if (fs::exists(checkpoint / "checkpoints")) {
-    const NewestCheckpoint newest = find_newest_whole(checkpoint / "checkpoints");
+  if (fs::exists(checkpoint / kCheckpointsFolder)) {
+    const NewestCheckpoint newest = find_newest_whole(checkpoint / kCheckpointsFolder);
     for (const SkippedCheckpoint& skipped : newest.skipped)
       console.warn(fmt::format("skipped {}: {}", skipped.path.string(), skipped.reason));
     if (!newest.found) {
@@ -56,7 +56,7 @@ Subject find_subject(const fs::path& path, Console& console) {
     return {.model = path, .step = {}, .run = {}};
   Subject subject{.model = checkpoint / "model", .step = {}, .run = {}};
   subject.step = step_of_name(checkpoint.filename().string());
-  if (subject.step && checkpoint.parent_path().filename() == "checkpoints")
+  if (subject.step && checkpoint.parent_path().filename() == kCheckpointsFolder)
     subject.run = checkpoint.parent_path().parent_path();
   return subject;
 }
@@ -65,9 +65,9 @@ void read_config(const EvalCommandOptions& options, const Subject& subject, RunC
                  Console& console) {
   const bool has_file =
       !options.arguments.empty() && options.arguments.front().find('=') == std::string::npos;
-  if (!has_file && !subject.run.empty() && fs::exists(subject.run / "config.toml")) {
-    console.info(fmt::format("settings of {}", (subject.run / "config.toml").string()));
-    config.options().load_toml(subject.run / "config.toml");
+  if (!has_file && !subject.run.empty() && fs::exists(subject.run / kConfigFile)) {
+    console.info(fmt::format("settings of {}", (subject.run / kConfigFile).string()));
+    config.options().load_toml(subject.run / kConfigFile);
   }
   const IntegerMap counts_of_run = config.eval.n;
   for (std::size_t i = 0; i < options.arguments.size(); ++i) {
@@ -93,7 +93,7 @@ void read_config(const EvalCommandOptions& options, const Subject& subject, RunC
 }
 
 fs::path default_folder(const Subject& subject) {
-  if (!subject.run.empty()) return subject.run / "eval" / step_name(*subject.step);
+  if (!subject.run.empty()) return subject.run / evaluation_folder(*subject.step);
   fs::path model = fs::absolute(subject.model).lexically_normal();
   if (!model.has_filename()) model = model.parent_path();
   return fs::path("eval") / model.filename();

@@ -20,6 +20,7 @@
 #include "report/inspect/analysis.h"
 #include "report/inspect/report_page.h"
 #include "report/inspect/terminal.h"
+#include "run/run_files.h"
 
 namespace antisd::inline cli {
 namespace {
@@ -54,7 +55,7 @@ bool is_setting(const std::string& argument) {
 
 // A run directory stands for its rollouts.
 void add_rollouts(const fs::path& run, std::vector<std::string>& inputs) {
-  const fs::path folder = fs::exists(run / "rollouts") ? run / "rollouts" : run;
+  const fs::path folder = fs::exists(run / kRolloutsFolder) ? run / kRolloutsFolder : run;
   std::vector<std::string> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
@@ -88,7 +89,7 @@ Arguments sort_arguments(const std::vector<std::string>& arguments) {
   }
   // Rollouts of a run come with its configuration.
   if (sorted.config.empty() && !sorted.inputs.empty()) {
-    const fs::path beside = fs::path(sorted.inputs.front()).parent_path() / ".." / "config.toml";
+    const fs::path beside = fs::path(sorted.inputs.front()).parent_path() / ".." / kConfigFile;
     if (sorted.inputs.front().find("rollouts/") != std::string::npos && fs::exists(beside))
       sorted.config = beside.lexically_normal().string();
   }

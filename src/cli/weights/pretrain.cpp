@@ -11,8 +11,8 @@
 #include "core/error.h"
 #include "data/countdown.h"
 #include "model/weights.h"
+#include "run/checkpoint/disk_plan.h"
 #include "run/stop_signals.h"
-#include "trainer/disk_plan.h"
 #include "trainer/pretrain/document_trainer.h"
 #include "trainer/pretrain/new_model.h"
 

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "model/causal_lm.h"
 #include "ops/tensor_errors.h"
+#include "run/run_files.h"
 #include "run/run_lock.h"
 
 namespace antisd::inline cli {
@@ -28,15 +29,11 @@ std::string command_line() {
   return text;
 }
 
-bool holds_a_run(const fs::path& directory) {
-  return fs::exists(directory / "metrics.jsonl") || fs::exists(directory / "checkpoints");
-}
-
 // Says what became of the run's configuration, and refuses what makes another run of it. One that
 // cannot be read (of a later version, or damaged) tells nothing.
 void compare_with_before(Recorder& recorder, const RunConfig& config,
                          const std::vector<std::string>& allowed) {
-  const fs::path file = recorder.directory() / "config.toml";
+  const fs::path file = recorder.directory() / kConfigFile;
   RunConfig before;
   try {
     before.options().load_toml(file);
@@ -133,7 +130,7 @@ void warn_of_warm_up(const RunConfig& config, const std::function<void(const std
 std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder,
                                                          const RunConfig& config,
                                                          const RunOptions& options) {
-  const NewestCheckpoint newest = find_newest_whole(recorder.directory() / "checkpoints");
+  const NewestCheckpoint newest = find_newest_whole(recorder.directory() / kCheckpointsFolder);
   warn_of_skipped(recorder, newest);
   recorder.info(newest.found ? fmt::format("going on from {}", newest.found->path.string())
                              : "no whole checkpoint to go on from; starting at step 0");

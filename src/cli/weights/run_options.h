@@ -11,7 +11,7 @@
 #include "config/run_config.h"
 #include "core/thread_pool.h"
 #include "run/checkpoint/checkpoint.h"
-#include "trainer/recorder.h"
+#include "run/recorder.h"
 
 namespace antisd::inline cli {
 

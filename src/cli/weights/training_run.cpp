@@ -9,13 +9,13 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "eval/evaluator.h"
-#include "io/step_name.h"
 #include "model/weights.h"
 #include "reward/countdown_grader.h"
 #include "reward/supervised_command.h"
 #include "run/checkpoint/checkpoint.h"
+#include "run/checkpoint/disk_plan.h"
+#include "run/run_files.h"
 #include "run/stop_signals.h"
-#include "trainer/disk_plan.h"
 #include "trainer/trainer.h"
 
 namespace antisd::inline cli {
@@ -32,8 +32,8 @@ struct Source {
 
 // A checkpoint, or a run directory, whose newest whole one is meant.
 FoundCheckpoint find_parent(const fs::path& path, Recorder& recorder) {
-  if (!fs::exists(path / "checkpoints")) return verify_checkpoint(path);
-  const NewestCheckpoint newest = find_newest_whole(path / "checkpoints");
+  if (!fs::exists(path / kCheckpointsFolder)) return verify_checkpoint(path);
+  const NewestCheckpoint newest = find_newest_whole(path / kCheckpointsFolder);
   warn_of_skipped(recorder, newest);
   if (newest.found) return *newest.found;
   throw InputError("the run has no whole checkpoint",
@@ -92,7 +92,7 @@ std::optional<EvaluationResult> evaluate_step(Evaluator& evaluator, const RunCon
         evaluator.run(model,
                       {.model = config.model.path,
                        .step = step,
-                       .folder = recorder.directory() / "eval" / step_name(step),
+                       .folder = recorder.directory() / evaluation_folder(step),
                        .replace_other = true},
                       stop);
     if (!summary) return std::nullopt;
@@ -179,7 +179,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
       make_evaluator(config, renderer, stop_ids, recorder, console);
   const bool unevaluated =
       evaluator && evaluation_due(config, state.step) &&
-      !fs::exists(recorder.directory() / "eval" / step_name(state.step) / "summary.json");
+      !fs::exists(recorder.directory() / evaluation_folder(state.step) / kSummaryFile);
   if (state.step >= config.train.steps && !unevaluated) {
     recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
                               state.step, config.train.steps));

@@ -11,6 +11,7 @@
 #include "io/atomic_file.h"
 #include "io/checksum.h"
 #include "io/jsonl.h"
+#include "run/run_files.h"
 
 namespace antisd::inline eval {
 namespace {
@@ -137,7 +138,7 @@ void BenchRows::write_all() {
 
 void remove_evaluation(const fs::path& folder, const std::vector<std::string>& benches) {
   std::error_code ignored;
-  fs::remove(folder / "summary.json", ignored);  // first: without it nothing is finished
+  fs::remove(folder / kSummaryFile, ignored);  // first: without it nothing is finished
   Json settings = Json::object();
   try {
     settings = read_settings(folder);

@@ -9,6 +9,7 @@
 #include "eval/results/bench_rows.h"
 #include "eval/results/summary.h"
 #include "eval/results/text_table.h"
+#include "run/run_files.h"
 
 namespace antisd::inline eval {
 namespace {
@@ -66,8 +67,8 @@ Json to_json(const Difference& difference) {
 }  // namespace
 
 PairedComparison compare_evaluations(const fs::path& a, const fs::path& b) {
-  const EvalSummary ours = read_summary(a / "summary.json");
-  const EvalSummary theirs = read_summary(b / "summary.json");
+  const EvalSummary ours = read_summary(a / kSummaryFile);
+  const EvalSummary theirs = read_summary(b / kSummaryFile);
   PairedComparison comparison;
   std::vector<Estimate> estimates;
   for (const auto& [name, bench] : ours.benches) {

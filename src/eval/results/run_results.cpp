@@ -7,7 +7,7 @@
 #include "config/run_config.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
-#include "io/step_name.h"
+#include "run/run_files.h"
 
 namespace antisd::inline eval {
 namespace {
@@ -20,7 +20,7 @@ std::string name_of(const fs::path& directory) {
 }
 
 void read_config(const fs::path& directory, RunResults& run) {
-  const fs::path file = directory / "config.toml";
+  const fs::path file = directory / kConfigFile;
   if (!fs::exists(file)) return;
   RunConfig config;
   config.options().load_toml(file);
@@ -31,7 +31,7 @@ void read_config(const fs::path& directory, RunResults& run) {
 }
 
 void read_method(const fs::path& directory, RunResults& run) {
-  const fs::path file = directory / "run.json";
+  const fs::path file = directory / kRunFile;
   if (!fs::exists(file)) return;
   const Json json = parse_json(read_file(file), file.string());
   if (json.is_object() && json.contains("method") && json["method"].is_string())
@@ -58,9 +58,10 @@ RunResults read_run_results(const fs::path& directory) {
   run.name = name_of(directory);
   attempt(run, [&] { read_config(directory, run); });
   attempt(run, [&] { read_method(directory, run); });
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "eval", error)) {
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(directory / kEvaluationsFolder, error)) {
     const std::optional<std::int64_t> step = step_of_name(entry.path().filename().string());
-    const fs::path file = entry.path() / "summary.json";
+    const fs::path file = entry.path() / kSummaryFile;
     if (!step || !fs::exists(file, error)) continue;  // none, or it is still going on
     attempt(run, [&] { run.evaluations.push_back({*step, read_summary(file)}); });
   }

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "eval/results/run_results.h"
-#include "io/step_name.h"
 #include "report/sweep/run_figures.h"
+#include "run/run_files.h"
 
 namespace antisd::inline report {
 namespace {
@@ -27,7 +27,7 @@ SeedOutcome read_seed(const PlannedRun& run) {
   if (!results.evaluations.empty()) {
     const StepEvaluation& last = results.evaluations.back();
     outcome.last_over_problems = last.summary.average_interval;
-    outcome.last_evaluation = run.directory / "eval" / step_name(last.step);
+    outcome.last_evaluation = run.directory / evaluation_folder(last.step);
   }
   return outcome;
 }

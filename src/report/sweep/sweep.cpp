@@ -12,6 +12,7 @@
 #include "io/atomic_file.h"
 #include "io/system_error.h"
 #include "report/sweep/run_figures.h"
+#include "run/run_files.h"
 
 namespace antisd::inline report {
 namespace {
@@ -57,7 +58,7 @@ void check_same_configuration(const RunConfig& wanted, const fs::path& file) {
 }
 
 bool is_finished(const fs::path& run, std::int64_t steps) {
-  const fs::path file = run / "run.json";
+  const fs::path file = run / kRunFile;
   if (!fs::exists(file)) return false;
   try {
     const Json info = parse_json(read_file(file), file.string());
@@ -79,7 +80,7 @@ JobSpec job_of(const SweepSettings& settings, const PlannedRun& run) {
   return {.name = run.grid.name,
           .arguments = std::move(arguments),
           .output = run.directory / "console.txt",
-          .sign_of_life = run.directory / "metrics.jsonl"};
+          .sign_of_life = run.directory / kMetricsFile};
 }
 
 // The error that a run ended with: its last line, or what became of the process.
@@ -173,10 +174,9 @@ std::vector<PlannedRun> plan_sweep(const SweepSettings& settings) {
     RunConfig config;
     read_config(config, settings, run);
     run.steps = config.train.steps;
-    run.has_begun =
-        fs::exists(run.directory / "metrics.jsonl") || fs::exists(run.directory / "checkpoints");
-    if (run.has_begun && fs::exists(run.directory / "config.toml"))
-      check_same_configuration(config, run.directory / "config.toml");
+    run.has_begun = holds_a_run(run.directory);
+    if (run.has_begun && fs::exists(run.directory / kConfigFile))
+      check_same_configuration(config, run.directory / kConfigFile);
     run.is_done = run.has_begun && is_finished(run.directory, run.steps);
     runs.push_back(std::move(run));
   }

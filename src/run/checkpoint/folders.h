@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/step_name.h"
+#include "run/run_files.h"
 
 namespace antisd::inline run {
 

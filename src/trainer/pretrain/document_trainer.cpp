@@ -9,6 +9,7 @@
 #include "ops/device.h"
 #include "run/checkpoint/checkpoint.h"
 #include "trainer/saved_state.h"
+#include "trainer/step_record.h"
 
 namespace antisd::inline trainer {
 namespace {
@@ -63,8 +64,9 @@ bool DocumentTrainer::run(const std::function<bool()>& stop) {
   DocumentsAhead ahead(parts_.documents, state_.step, config_.train.steps);
   while (state_.step < config_.train.steps && !stop()) {
     checked_step(ahead.next());
-    bar.update(state_.step, {{"loss", last_metrics_.find("train/loss").value_or(NAN)},
-                             {"tokens/s", last_metrics_.find("perf/throughput").value_or(NAN)}});
+    bar.update(state_.step,
+               {{"loss", last_row_.metrics.find("train/loss").value_or(NAN)},
+                {"tokens/s", last_row_.metrics.find("perf/throughput").value_or(NAN)}});
     if (keeper_.due(state_.step)) save();
   }
   if (!keeper_.saved(state_.step)) save_last(stop);
@@ -112,12 +114,14 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   metrics.set("timing_s/step", seconds);
   metrics.set("timing_s/save", save_s);
   const std::int64_t every = config_.pretrain.eval_every;
-  if (every > 0 && (state_.step % every == 0 || state_.step == config_.train.steps)) {
+  const bool evaluated =
+      every > 0 && (state_.step % every == 0 || state_.step == config_.train.steps);
+  if (evaluated) {
     evaluate(metrics);
     metrics.set("timing_s/eval", clock.lap());
   }
-  last_metrics_ = std::move(metrics);
-  parts_.recorder.metrics(state_.step, last_metrics_);
+  last_row_ = {std::move(metrics), evaluated};
+  parts_.recorder.metrics(state_.step, last_row_.metrics);
 }
 
 void DocumentTrainer::evaluate(MetricSet& metrics) {
@@ -203,7 +207,7 @@ CheckpointKeeper::Write DocumentTrainer::writer() const {
 
 void DocumentTrainer::save() {
   try {
-    keeper_.save(state_.step, last_metrics_, state_.best, writer());
+    keeper_.save(state_.step, last_row_, state_.best, writer());
   } catch (const NotFinite& error) {
     throw diverged(error);
   }
@@ -211,7 +215,7 @@ void DocumentTrainer::save() {
 
 void DocumentTrainer::save_last(const std::function<bool()>& stop) {
   try {
-    keeper_.save_last(state_.step, last_metrics_, state_.best, writer(), stop);
+    keeper_.save_last(state_.step, last_row_, state_.best, writer(), stop);
   } catch (const NotFinite& error) {
     throw diverged(error);
   }

@@ -13,8 +13,8 @@
 #include "model/not_finite.h"
 #include "optim/schedule.h"
 #include "reward/grader.h"
+#include "run/checkpoint/checkpoint_keeper.h"
 #include "run/metrics/console.h"
-#include "trainer/checkpoint_keeper.h"
 #include "trainer/gradient_pass.h"
 #include "trainer/pretrain/document_objective.h"
 
@@ -80,7 +80,7 @@ class DocumentTrainer {
   DocumentState& state_;
   Schedule schedule_;
   RolloutEngine engine_;
-  MetricSet last_metrics_;
+  StepRow last_row_;
   std::optional<double> peak_flops_;  // of the device, where it is known
   CheckpointKeeper keeper_;
 };

@@ -16,7 +16,7 @@
 #include "config/run_config.h"
 #include "model/model_shape.h"
 
-namespace antisd::inline trainer {
+namespace antisd::inline run {
 
 struct DiskPlan {
   double checkpoint_bytes = 0;   // of one
@@ -34,4 +34,4 @@ struct DiskPlan {
 DiskPlan plan_disk(const ModelShape& shape, const RunConfig& config, at::ScalarType dtype,
                    bool slow_teacher, std::int64_t step = 0);
 
-}  // namespace antisd::inline trainer
+}  // namespace antisd::inline run

@@ -2,9 +2,9 @@
 // rollouts/, log.txt.
 //
 //   Recorder recorder(config.record, console);
-//   recorder.open(config, info, state.step);
+//   recorder.open(config, info, 0);
 //   recorder.metrics(12, metrics);
-//   recorder.finish("finished", state.step);
+//   recorder.finish("finished", 12);
 //
 // What the disk refuses is warned about and never stops the run. Nor does a directory that somebody
 // removes: that is said at once, and the next save makes it anew.
@@ -25,9 +25,8 @@
 #include "run/metrics/metrics_file.h"
 #include "run/metrics/tensorboard_file.h"
 #include "run/run_lock.h"
-#include "trainer/step_record.h"
 
-namespace antisd::inline trainer {
+namespace antisd::inline run {
 
 // What run.json says of the program and the machine.
 struct RunInfo {
@@ -55,12 +54,10 @@ class Recorder {
   void amend(std::int64_t step, const MetricSet& more);
   // The row of a step in metrics.jsonl.
   std::optional<MetricSet> find_metrics(std::int64_t step) const;
-  // rollouts/step-NNNNNN.jsonl where it is due, and one response in log.txt.
-  void rollouts(const StepRecord& record);
-  // One response into failed/, for a step that was stopped. Returns the file.
-  std::filesystem::path failure(const StepRecord& record, std::size_t number,
-                                const std::string& reason);
-  // The same for any row.
+  // rollouts/step-NNNNNN.jsonl where it is due: `count` rows. Each is made when it is written,
+  // because all of them together may take more memory than the step itself.
+  void rollouts(std::int64_t step, std::size_t count, const std::function<Json(std::size_t)>& row);
+  // What stopped a step, into failed/. Returns the file.
   std::filesystem::path failure(std::int64_t step, const Json& row);
   // run.json, with the exit reason: "finished", "stopped by a signal", or an error's message.
   void finish(const std::string& reason, std::int64_t step);
@@ -89,4 +86,4 @@ class Recorder {
   std::optional<RunLock> relock_;  // of a directory that was made anew
 };
 
-}  // namespace antisd::inline trainer
+}  // namespace antisd::inline run

@@ -1,4 +1,4 @@
-#include "trainer/recorder.h"
+#include "run/recorder.h"
 
 #include <cerrno>
 #include <chrono>
@@ -10,14 +10,12 @@
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/system_error.h"
-#include "run/checkpoint/folders.h"
+#include "run/run_files.h"
 
-namespace antisd::inline trainer {
+namespace antisd::inline run {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kSampleBytes = 2000;  // of a response in log.txt
 
 std::string time_text() {  // UTC, as ISO 8601
   const std::time_t now = std::time(nullptr);
@@ -66,7 +64,7 @@ bool names(const fs::path& path, const UniqueFd& folder) {
 // The settings of the steps before stay beside those of now. Where a file of that name is there
 // already, a start from the same step came to nothing: the file holds the older ones.
 void keep_settings(const fs::path& directory, const std::string& now, std::int64_t step) {
-  const fs::path file = directory / "config.toml",
+  const fs::path file = directory / kConfigFile,
                  kept = directory / fmt::format("config.{}.toml", step_name(step));
   if (!fs::exists(file) || fs::exists(kept)) return;
   const std::string before = read_file(file);
@@ -80,7 +78,7 @@ Recorder::Recorder(const RecordConfig& config, Console& console)
       console_(console),
       directory_(made(config.dir)),
       folder_(open_folder(directory_)),
-      log_(directory_ / "log.txt") {}
+      log_(directory_ / kLogFile) {}
 
 void Recorder::note(std::string_view text) {
   try {
@@ -121,19 +119,19 @@ void Recorder::open(const RunConfig& config, const RunInfo& info, std::int64_t s
           {"ended", nullptr},
           {"last_step", nullptr},
           {"exit_reason", nullptr},
-          {"earlier", earlier_runs(directory_ / "run.json")}};
+          {"earlier", earlier_runs(directory_ / kRunFile)}};
   settings_ = config.options().to_toml(false);
   attempt("config.toml", [&] {
     if (step > 0) keep_settings(directory_, settings_, step);
-    write_file_atomically(directory_ / "config.toml", settings_);
+    write_file_atomically(directory_ / kConfigFile, settings_);
   });
-  attempt("run.json", [&] { write_run_json(); });
-  const MetricsCut cut = cut_metrics(directory_ / "metrics.jsonl", step);
+  attempt(kRunFile, [&] { write_run_json(); });
+  const MetricsCut cut = cut_metrics(directory_ / kMetricsFile, step);
   if (cut.later + cut.broken > 0) {
     this->info(fmt::format("metrics.jsonl: {} rows of steps after {} cut off, {} broken lines",
                            cut.later, step, cut.broken));
   }
-  metrics_.emplace(directory_ / "metrics.jsonl");
+  metrics_.emplace(directory_ / kMetricsFile);
   if (config_.tensorboard) tensorboard_.emplace(directory_, step + 1);
 }
 
@@ -144,7 +142,7 @@ void Recorder::notice_removal() {
   warn(fmt::format(
       "{} was removed while the run goes on: what it held is lost, and so are rows "
       "until the next save, which makes the directory anew. The weights are in memory",
-      names(directory_, folder_) ? (directory_ / "metrics.jsonl").string() : directory_.string()));
+      names(directory_, folder_) ? (directory_ / kMetricsFile).string() : directory_.string()));
 }
 
 void Recorder::restore_directory() {
@@ -158,10 +156,10 @@ void Recorder::restore_directory() {
     }
     folder_ = open_folder(directory_);
   }
-  if (!log_.is_there()) log_ = AppendFile(directory_ / "log.txt");
-  write_file_atomically(directory_ / "config.toml", settings_);
+  if (!log_.is_there()) log_ = AppendFile(directory_ / kLogFile);
+  write_file_atomically(directory_ / kConfigFile, settings_);
   write_run_json();
-  metrics_.emplace(directory_ / "metrics.jsonl");
+  metrics_.emplace(directory_ / kMetricsFile);
   if (tensorboard_ && !fs::exists(tensorboard_->path())) tensorboard_.emplace(directory_, 0);
   is_gone_ = false;
   info(fmt::format("{} was made anew", directory_.string()));
@@ -178,41 +176,32 @@ void Recorder::metrics(std::int64_t step, const MetricSet& metrics) {
 
 void Recorder::amend(std::int64_t step, const MetricSet& more) {
   attempt(fmt::format("the row of step {} in metrics.jsonl", step), [&] {
-    amend_metrics(directory_ / "metrics.jsonl", step, more);
-    metrics_.emplace(directory_ / "metrics.jsonl");
+    amend_metrics(directory_ / kMetricsFile, step, more);
+    metrics_.emplace(directory_ / kMetricsFile);
   });
   if (tensorboard_)
     attempt(fmt::format("step {} for TensorBoard", step), [&] { tensorboard_->write(step, more); });
 }
 
 std::optional<MetricSet> Recorder::find_metrics(std::int64_t step) const {
-  return antisd::find_metrics(directory_ / "metrics.jsonl", step);
+  return antisd::find_metrics(directory_ / kMetricsFile, step);
 }
 
-void Recorder::rollouts(const StepRecord& record) {
-  const Response& sample = record.batch[0];
-  note(fmt::format("step {} problem {} reward {}{}: {}", record.step, record.prompts.prompts[0].id,
-                   sample.verdict.reward ? fmt::format("{}", *sample.verdict.reward) : "none",
-                   sample.truncated() ? ", truncated" : "",
-                   to_json_line(Json(sample.text.substr(0, kSampleBytes)))));  // one line
-  if (config_.rollouts_every == 0 || record.step % config_.rollouts_every != 0) return;
-  attempt(fmt::format("the rollouts of step {}", record.step), [&] {
-    AtomicFile file(made(directory_ / "rollouts") / (step_name(record.step) + ".jsonl"));
-    for (std::size_t r = 0; r < record.batch.size(); ++r)
-      file.write(to_json_line(rollout_row(record, r)) + "\n");
+void Recorder::rollouts(std::int64_t step, std::size_t count,
+                        const std::function<Json(std::size_t)>& row) {
+  if (config_.rollouts_every == 0 || step % config_.rollouts_every != 0) return;
+  attempt(fmt::format("the rollouts of step {}", step), [&] {
+    const fs::path path = directory_ / rollouts_file(step);
+    made(path.parent_path());
+    AtomicFile file(path);
+    for (std::size_t r = 0; r < count; ++r)
+      file.write(to_json_line(row(r)) + "\n");
     file.commit();
   });
 }
 
-fs::path Recorder::failure(const StepRecord& record, std::size_t number,
-                           const std::string& reason) {
-  Json row = rollout_row(record, number);
-  row["failure"] = reason;
-  return failure(record.step, row);
-}
-
 fs::path Recorder::failure(std::int64_t step, const Json& row) {
-  const fs::path path = directory_ / "failed" / (step_name(step) + ".jsonl");
+  const fs::path path = directory_ / failure_file(step);
   attempt("what stopped the step", [&] {
     made(path.parent_path());
     write_file_atomically(path, to_json_line(row) + "\n");
@@ -221,7 +210,7 @@ fs::path Recorder::failure(std::int64_t step, const Json& row) {
 }
 
 void Recorder::write_run_json() {
-  write_file_atomically(directory_ / "run.json",
+  write_file_atomically(directory_ / kRunFile,
                         run_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
@@ -229,11 +218,11 @@ void Recorder::finish(const std::string& reason, std::int64_t step) {
   note(reason);
   // A start that came to nothing leaves what an earlier one said of itself.
   std::error_code ignored;
-  if (run_.is_null() && fs::exists(directory_ / "run.json", ignored)) return;
+  if (run_.is_null() && fs::exists(directory_ / kRunFile, ignored)) return;
   run_["ended"] = time_text();
   run_["last_step"] = step;
   run_["exit_reason"] = reason;
-  attempt("run.json", [&] { write_run_json(); });
+  attempt(kRunFile, [&] { write_run_json(); });
 }
 
-}  // namespace antisd::inline trainer
+}  // namespace antisd::inline run

@@ -1,4 +1,4 @@
-#include "trainer/checkpoint_keeper.h"
+#include "run/checkpoint/checkpoint_keeper.h"
 
 #include <cmath>
 #include <thread>
@@ -8,7 +8,7 @@
 #include "model/not_finite.h"
 #include "run/checkpoint/folders.h"
 
-namespace antisd::inline trainer {
+namespace antisd::inline run {
 namespace {
 
 bool may_pass(const RunError& error) {
@@ -60,18 +60,18 @@ bool CheckpointKeeper::is_better(std::optional<double> value,
   return !best || best->metric != config_.keep_best || *value > best->value;
 }
 
-bool CheckpointKeeper::is_peak(const MetricSet& metrics,
+bool CheckpointKeeper::is_peak(const StepRow& row,
                                const std::optional<BestCheckpoint>& best) const {
-  return metrics.find("timing_s/eval") && is_better(metrics.find(config_.keep_best), best);
+  return row.evaluated && is_better(row.metrics.find(config_.keep_best), best);
 }
 
-void CheckpointKeeper::note_best(std::int64_t step, const MetricSet& metrics,
+void CheckpointKeeper::note_best(std::int64_t step, const StepRow& row,
                                  std::optional<BestCheckpoint>& best) {
   const std::string& metric = config_.keep_best;
   if (metric.empty()) return;
-  const std::optional<double> value = metrics.find(metric);
+  const std::optional<double> value = row.metrics.find(metric);
   if (!value) {
-    if (metric.starts_with("val-") && !metrics.find("timing_s/eval")) return;
+    if (metric.starts_with("val-") && !row.evaluated) return;
     if (!std::exchange(warned_of_best_, true))
       recorder_.warn(fmt::format("checkpoint.keep_best: there is no metric '{}'", metric));
     return;
@@ -79,11 +79,11 @@ void CheckpointKeeper::note_best(std::int64_t step, const MetricSet& metrics,
   if (is_better(value, best)) best = {metric, *value, step};
 }
 
-void CheckpointKeeper::try_save(std::int64_t step, const MetricSet& metrics,
+void CheckpointKeeper::try_save(std::int64_t step, const StepRow& row,
                                 std::optional<BestCheckpoint>& best, const Write& write) {
   Stopwatch clock;
   const std::optional<BestCheckpoint> best_before = best;
-  note_best(step, metrics, best);
+  note_best(step, row, best);
   try {
     recorder_.restore_directory();
     try {
@@ -113,10 +113,10 @@ bool CheckpointKeeper::prune(std::int64_t keep, const std::optional<BestCheckpoi
   return !prune_checkpoints(folder(), retention).empty();
 }
 
-void CheckpointKeeper::save(std::int64_t step, const MetricSet& metrics,
+void CheckpointKeeper::save(std::int64_t step, const StepRow& row,
                             std::optional<BestCheckpoint>& best, const Write& write) {
   try {
-    try_save(step, metrics, best, write);
+    try_save(step, row, best, write);
   } catch (const NotFinite&) {
     throw;
   } catch (const RunError& error) {
@@ -126,12 +126,12 @@ void CheckpointKeeper::save(std::int64_t step, const MetricSet& metrics,
   }
 }
 
-void CheckpointKeeper::save_last(std::int64_t step, const MetricSet& metrics,
+void CheckpointKeeper::save_last(std::int64_t step, const StepRow& row,
                                  std::optional<BestCheckpoint>& best, const Write& write,
                                  const std::function<bool()>& stop) {
   for (std::size_t tries = 0;; ++tries) {
     try {
-      return try_save(step, metrics, best, write);
+      return try_save(step, row, best, write);
     } catch (const NotFinite&) {
       throw;
     } catch (const RunError& error) {
@@ -197,4 +197,4 @@ double CheckpointKeeper::take_seconds() {
   return std::exchange(seconds_, 0);
 }
 
-}  // namespace antisd::inline trainer
+}  // namespace antisd::inline run

@@ -1,43 +1,49 @@
-#include "trainer/disk_plan.h"
+#include "run/checkpoint/disk_plan.h"
 
 #include <gmock/gmock.h>
 
 #include "core/testing.h"
+#include "io/safetensors.h"
 #include "model/architecture.h"
-#include "trainer/testing.h"
+#include "run/checkpoint/testing.h"
 
-namespace antisd::inline trainer {
+namespace antisd::inline run {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::uintmax_t bytes_below(const fs::path& folder) {
-  std::uintmax_t bytes = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.path().extension() == ".safetensors") bytes += entry.file_size();
+std::size_t tensor_bytes_below(const fs::path& folder) {
+  std::size_t bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    const SafetensorsFile file(entry.path());
+    for (const SafetensorsTensor& tensor : file.tensors())
+      bytes += tensor.data.size();
+  }
   return bytes;
 }
 
 TEST(DiskPlan, ACheckpointIsAsLargeAsItSays) {
-  for (const char* method : {"method.name=antisd", "method.name=sdpo"}) {
-    testing::SmallTraining training({"train.steps=1", method, "method.sdpo.teacher_ema=0.05",
-                                     "rollout.max_sequence_tokens=40"});
-    ASSERT_TRUE(training.run());
-    const DiskPlan plan = plan_disk(training.state->model.shape(), training.config, at::kFloat,
-                                    training.method.slow_teacher());
-    const auto saved = static_cast<double>(
-        bytes_below(training.recorder->directory() / "checkpoints/step-000001"));
-    EXPECT_LE(plan.checkpoint_bytes, saved) << method;
-    EXPECT_NEAR(plan.checkpoint_bytes, saved, 24'000) << method << ": the headers come on top";
+  const testing::SmallRun average;  // a slow teacher's, in fp32
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    testing::SmallRun run("qwen3_moe_mixed", dtype);
+    run.train_step();
+    for (const CausalLm* teacher : {static_cast<const CausalLm*>(nullptr), &average.model}) {
+      const testing::TemporaryFolder folder;
+      const fs::path saved = save_checkpoint(
+          folder.path(), 1, {run.model, run.optimizer, run.origin, teacher}, run.state());
+      const DiskPlan plan = plan_disk(run.model.shape(), RunConfig(), dtype, teacher != nullptr);
+      EXPECT_EQ(plan.checkpoint_bytes, static_cast<double>(tensor_bytes_below(saved)));
+    }
   }
 }
 
 TEST(DiskPlan, CountsWhatIsStillToCome) {
   testing::TemporaryFolder folder;
-  testing::make_small_model(folder / "model");
-  const ModelShape shape = read_model_shape(folder / "model/config.json");
+  const ModelShape shape =
+      read_model_shape(testing::fixture("model") / "qwen3_moe_mixed/config.json");
   const auto count = [&](const std::vector<std::string>& settings, std::int64_t step = 0) {
     RunConfig config;
     config.options().assign("record.dir=" + (folder / "runs/a").string());
@@ -68,4 +74,4 @@ TEST(DiskPlan, SaysWhatIsMissingInNumbers) {
 }
 
 }  // namespace
-}  // namespace antisd::inline trainer
+}  // namespace antisd::inline run

@@ -1,7 +1,7 @@
 // When a run is saved and which of its checkpoints stay.
 //
 //   CheckpointKeeper keeper(config.checkpoint, recorder, state.step);
-//   if (keeper.due(state.step)) keeper.save(state.step, metrics, state.best, write);
+//   if (keeper.due(state.step)) keeper.save(state.step, {metrics}, state.best, write);
 //   step();
 //   keeper.proved(state.best);
 //
@@ -21,15 +21,22 @@
 #include "io/json.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/metrics/metric_set.h"
-#include "trainer/recorder.h"
+#include "run/recorder.h"
+#include "run/run_files.h"
 
-namespace antisd::inline trainer {
+namespace antisd::inline run {
 
 // The checkpoint that checkpoint.keep_best never prunes.
 struct BestCheckpoint {
   std::string metric;
   double value = 0;
   std::int64_t step = 0;
+};
+
+// The metrics of a step.
+struct StepRow {
+  MetricSet metrics = {};
+  bool evaluated = false;  // what an evaluation found is among them
 };
 
 // Null where there is none.
@@ -47,16 +54,16 @@ class CheckpointKeeper {
 
   bool due(std::int64_t step) const { return config_.every > 0 && step % config_.every == 0; }
   // Whether an evaluation found this step the best so far: it is saved then, due or not.
-  bool is_peak(const MetricSet& metrics, const std::optional<BestCheckpoint>& best) const;
+  bool is_peak(const StepRow& row, const std::optional<BestCheckpoint>& best) const;
   bool saved(std::int64_t step) const { return saved_step_ == step; }
 
   // `write` saves into the folder it is given; `best` is brought up to date before. What the disk
   // refuses is warned about, and the run goes on. NotFinite of save_checkpoint.
-  void save(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best,
+  void save(std::int64_t step, const StepRow& row, std::optional<BestCheckpoint>& best,
             const Write& write);
   // The save that a run ends with: tried again, with pauses, while that may help and `stop` does
   // not say otherwise. RunError, "not saved", where it comes to nothing.
-  void save_last(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best,
+  void save_last(std::int64_t step, const StepRow& row, std::optional<BestCheckpoint>& best,
                  const Write& write, const std::function<bool()>& stop);
 
   // A whole step was computed from the weights that were saved last, or from later ones.
@@ -73,13 +80,13 @@ class CheckpointKeeper {
   static std::vector<std::chrono::milliseconds> usual_pauses();
   bool is_better(std::optional<double> value, const std::optional<BestCheckpoint>& best) const;
   // What evaluation finds is there at its steps alone.
-  void note_best(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best);
-  void try_save(std::int64_t step, const MetricSet& metrics, std::optional<BestCheckpoint>& best,
+  void note_best(std::int64_t step, const StepRow& row, std::optional<BestCheckpoint>& best);
+  void try_save(std::int64_t step, const StepRow& row, std::optional<BestCheckpoint>& best,
                 const Write& write);
   // Keeps so many; nothing goes before a checkpoint is known to be good. Whether anything went.
   bool prune(std::int64_t keep, const std::optional<BestCheckpoint>& best) const;
   bool pause(std::size_t number, const std::function<bool()>& stop) const;
-  std::filesystem::path folder() const { return recorder_.directory() / "checkpoints"; }
+  std::filesystem::path folder() const { return recorder_.directory() / kCheckpointsFolder; }
 
   CheckpointConfig config_;
   Recorder& recorder_;
@@ -90,4 +97,4 @@ class CheckpointKeeper {
   bool warned_of_best_ = false;
 };
 
-}  // namespace antisd::inline trainer
+}  // namespace antisd::inline run

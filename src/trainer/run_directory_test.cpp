@@ -1,11 +1,10 @@
 // What becomes of a run when its directory goes away or memory runs out.
-#include "trainer/recorder.h"
-
 #include <new>
 
 #include <gmock/gmock.h>
 
 #include "run/checkpoint/checkpoint.h"
+#include "run/run_lock.h"
 #include "trainer/testing.h"
 
 namespace antisd::inline trainer {
@@ -17,7 +16,7 @@ using ::testing::SizeIs;
 using testing::SmallTraining;
 
 // Removed before the third step and before the fifth; a save each other step.
-TEST(Recorder, ADirectoryThatIsRemovedIsMadeAnewAtTheNextSave) {
+TEST(RunDirectory, ADirectoryThatIsRemovedIsMadeAnewAtTheNextSave) {
   SmallTraining training({"train.steps=6", "checkpoint.every=2", "record.rollouts_every=0"});
   const fs::path run = training.recorder->directory();
   const std::string settings = read_file(run / "config.toml");
@@ -39,7 +38,7 @@ TEST(Recorder, ADirectoryThatIsRemovedIsMadeAnewAtTheNextSave) {
 }
 
 // Whoever begins a run in the place of the one that was removed keeps it.
-TEST(Recorder, ARunThatBeganInTheSamePlaceIsLeftAlone) {
+TEST(RunDirectory, ARunThatBeganInTheSamePlaceIsLeftAlone) {
   SmallTraining training({"train.steps=2", "record.rollouts_every=0"});
   const fs::path run = training.recorder->directory();
   std::optional<RunLock> other;
@@ -72,7 +71,7 @@ class ForgetfulGrader : public Grader {
   const TrainState& state_;
 };
 
-TEST(Recorder, MemoryThatRunsOutInAStepCostsThatStepAlone) {
+TEST(RunDirectory, MemoryThatRunsOutInAStepCostsThatStepAlone) {
   SmallTraining training({"reward.workers=1"});
   ForgetfulGrader grader(*training.state);
   EXPECT_THAT(testing::error_of([&] { training.run_with(grader, {1}); }),

@@ -1,4 +1,4 @@
-#include "trainer/disk_plan.h"
+#include "run/checkpoint/disk_plan.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,8 +8,9 @@
 
 #include "model/architecture.h"
 #include "run/checkpoint/folders.h"
+#include "run/run_files.h"
 
-namespace antisd::inline trainer {
+namespace antisd::inline run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -61,7 +62,8 @@ DiskPlan plan_disk(const ModelShape& shape, const RunConfig& config, at::ScalarT
   // Before one is pruned the next is whole.
   const CheckpointConfig& saved = config.checkpoint;
   const std::int64_t at_most = saved.keep + 1 + (saved.keep_best.empty() ? 0 : 1);
-  const std::int64_t there = std::ssize(step_folders(fs::path(config.record.dir) / "checkpoints"));
+  const std::int64_t there =
+      std::ssize(step_folders(fs::path(config.record.dir) / kCheckpointsFolder));
   plan.checkpoints =
       std::min(saves_to_come(config, step), std::max<std::int64_t>(1, at_most - there));
   const fs::path folder = nearest_existing(config.record.dir);
@@ -72,4 +74,4 @@ DiskPlan plan_disk(const ModelShape& shape, const RunConfig& config, at::ScalarT
   return plan;
 }
 
-}  // namespace antisd::inline trainer
+}  // namespace antisd::inline run
