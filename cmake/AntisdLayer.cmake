@@ -1,6 +1,7 @@
 # antisd_layer(PATH [PARTS folder...] [USES layer...] [LINKS target...])
 # One directory below src/ is one static library antisd_NAME made of its *.cpp files and those of its
 # parts, and one test program NAME_test made of its *_test.cpp files; NAME is the last part of PATH.
+# Without ANTISD_CUDA its kernels/*.cu and cuda_*.cpp are left out.
 # src/CMakeLists.txt lists the layers from the bottom up; tools/check_includes.py holds every #include
 # to that order.
 include(GoogleTest)
@@ -29,6 +30,8 @@ function(antisd_layer path)
   list(TRANSFORM LAYER_USES PREPEND antisd_)
   if(ANTISD_CUDA)
     list(APPEND sources ${kernels})
+  else()
+    list(FILTER sources EXCLUDE REGEX "/cuda_[^/]*\\.cpp$")
   endif()
   add_library(antisd_${name} STATIC ${sources})
   antisd_unite(antisd_${name})

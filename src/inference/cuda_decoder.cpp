@@ -1,5 +1,3 @@
-#ifdef ANTISD_CUDA
-
 #include "inference/cuda_decoder.h"
 
 #include <deque>
@@ -234,5 +232,3 @@ std::unique_ptr<Decoder> make_cuda_decoder(const CausalLm& model, const KvPool& 
 }
 
 }  // namespace antisd::inline inference
-
-#endif
