@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "inference/host_slots.h"
+#include "inference/host_decoder.h"
 #include "model/decode_block.h"
 #include "model/dense_forward.h"
 #include "ops/cpu_sampling.h"
@@ -16,13 +16,10 @@ constexpr std::int64_t kMostBlockRows = 64, kLeastBlockRows = 8;
 constexpr std::int64_t kMostWeightBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kLogitFloats = 1 << 20;  // a block's logits at a time
 
-class FusedDecoder : public Decoder {
+class FusedDecoder : public HostDecoder {
  public:
   FusedDecoder(const CausalLm& model, const KvPool& pool, const DecoderSettings& settings)
-      : model_(model),
-        pool_(pool),
-        settings_(settings),
-        slots_(settings.slots, settings.most_pages),
+      : HostDecoder(model, pool, settings),
         cache_slots_(settings.slots),
         ids_(settings.slots),
         logp_(settings.slots),
@@ -30,14 +27,6 @@ class FusedDecoder : public Decoder {
     model.reserve_positions(
         std::min(settings.most_pages * kPageTokens, model.shape().max_positions));
   }
-
-  bool fits(const DecoderSettings&) const override { return false; }  // cheap to make anew
-  void start(int slot, std::int32_t token, std::int32_t position,
-             std::span<const std::int32_t> pages, const RandomPlace& place) override {
-    slots_.start(slot, token, position, pages, place);
-  }
-  void move(int from, int to) override { slots_.move(from, to); }
-  void append_page(int slot, std::int32_t page) override { slots_.append_page(slot, page); }
 
   void launch(int rows) override {
     rows_ = rows;
@@ -92,10 +81,6 @@ class FusedDecoder : public Decoder {
     raw_logp_[row] = token.raw_logp;
   }
 
-  const CausalLm& model_;
-  const KvPool& pool_;
-  DecoderSettings settings_;
-  HostSlots slots_;
   std::vector<std::int64_t> cache_slots_;
   int rows_ = 0;
   std::vector<std::int32_t> ids_;

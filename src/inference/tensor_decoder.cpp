@@ -1,25 +1,13 @@
-#include "inference/host_slots.h"
+#include "inference/host_decoder.h"
 #include "ops/head_logits.h"
 #include "ops/uniform_noise.h"
 
 namespace antisd::inline inference {
 namespace {
 
-class TensorDecoder : public Decoder {
+class TensorDecoder : public HostDecoder {
  public:
-  TensorDecoder(const CausalLm& model, const KvPool& pool, const DecoderSettings& settings)
-      : model_(model),
-        pool_(pool),
-        settings_(settings),
-        slots_(settings.slots, settings.most_pages) {}
-
-  bool fits(const DecoderSettings&) const override { return false; }  // cheap to make anew
-  void start(int slot, std::int32_t token, std::int32_t position,
-             std::span<const std::int32_t> pages, const RandomPlace& place) override {
-    slots_.start(slot, token, position, pages, place);
-  }
-  void move(int from, int to) override { slots_.move(from, to); }
-  void append_page(int slot, std::int32_t page) override { slots_.append_page(slot, page); }
+  using HostDecoder::HostDecoder;
 
   void launch(int rows) override {
     const at::NoGradGuard no_grad;
@@ -74,10 +62,6 @@ class TensorDecoder : public Decoder {
     return places;
   }
 
-  const CausalLm& model_;
-  const KvPool& pool_;
-  DecoderSettings settings_;
-  HostSlots slots_;
   SampledTokens taken_;
 };
 

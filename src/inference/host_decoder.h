@@ -1,4 +1,4 @@
-// The slots of a decoder whose state lives on the host.
+// What decoders have in common whose slots live on the host.
 #pragma once
 
 #include <algorithm>
@@ -56,6 +56,30 @@ struct HostSlots {
   std::vector<std::int32_t> tokens, positions, page_counts;
   std::vector<std::int32_t> pages;  // [slots, most_pages]
   std::vector<RandomPlace> places;
+};
+
+// Leaves launch() and take() to its kinds.
+class HostDecoder : public Decoder {
+ public:
+  HostDecoder(const CausalLm& model, const KvPool& pool, const DecoderSettings& settings)
+      : model_(model),
+        pool_(pool),
+        settings_(settings),
+        slots_(settings.slots, settings.most_pages) {}
+
+  bool fits(const DecoderSettings&) const override { return false; }  // cheap to make anew
+  void start(int slot, std::int32_t token, std::int32_t position,
+             std::span<const std::int32_t> pages, const RandomPlace& place) override {
+    slots_.start(slot, token, position, pages, place);
+  }
+  void move(int from, int to) override { slots_.move(from, to); }
+  void append_page(int slot, std::int32_t page) override { slots_.append_page(slot, page); }
+
+ protected:
+  const CausalLm& model_;
+  const KvPool& pool_;
+  DecoderSettings settings_;
+  HostSlots slots_;
 };
 
 }  // namespace antisd::inline inference
