@@ -96,8 +96,9 @@ at::Tensor draw_targets(const at::Tensor& hidden, const at::Tensor& head, std::u
 
 TokenScoreTensors scores_of(const CausalLm& model, const at::Tensor& hidden,
                             const at::Tensor& targets) {
-  const TokenScoreTensors scores = token_scores(
-      hidden, model.head().weight, targets.to(model.device()), 1.0, model.shape().vocabulary);
+  const TokenScoreTensors scores =
+      token_scores(hidden, model.head().weight, targets.to(model.device()), 1.0,
+                   model.shape().vocabulary, Gradients::kNone);
   return {scores.logp.to(at::kCPU), scores.entropy.to(at::kCPU)};
 }
 

@@ -177,7 +177,9 @@ void bench_head(const ScoreBenchOptions& o) {
     const at::Tensor hidden = at::randn({o.tokens, width}, options);
     const at::Tensor head = at::empty({o.vocabulary, width}, options).normal_(0, 0.02);
     const at::Tensor targets = at::randint(0, o.vocabulary, {o.tokens}, options.dtype(at::kInt));
-    const auto work = [&] { token_scores(hidden, head, targets, 1.0, o.vocabulary, o.blocks); };
+    const auto work = [&] {
+      token_scores(hidden, head, targets, 1.0, o.vocabulary, Gradients::kNone, o.blocks);
+    };
     const std::int64_t peak = peak_bytes(o.where(), work);
     // In turns, so that a clock that drifts meets both alike.
     double ours = 0, products = 0, narrow = 0;

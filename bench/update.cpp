@@ -69,8 +69,8 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
     Clock clock(device, options.clock == "cpu");
     const at::Tensor hidden = model.hidden_states(batch, pass);
     const double layers = clock.lap();
-    const auto scores =
-        token_scores(hidden, model.head().weight, targets, 1.0, model.shape().vocabulary);
+    const auto scores = token_scores(hidden, model.head().weight, targets, 1.0,
+                                     model.shape().vocabulary, gradients_of(pass));
     const double head = clock.lap();
     if (options.backward_too()) torch::autograd::backward({-scores.logp.mean() * scale}, {});
     const double backward = clock.lap();

@@ -38,13 +38,14 @@ Passage lay_out(std::span<const TargetSequence> sequences, at::Device device, Pa
 }
 
 at::Tensor hidden_before_targets(const CausalLm& model, const Passage& passage, Pass pass) {
+  const at::AutoGradMode recording(gradients_of(pass) == Gradients::kRecorded);
   return model.hidden_states(passage.batch, pass).index_select(0, passage.rows);
 }
 
 TokenScoreTensors score_targets(const CausalLm& model, const Passage& passage,
-                                const at::Tensor& hidden, double temperature) {
+                                const at::Tensor& hidden, double temperature, Gradients gradients) {
   return token_scores(hidden, model.head().weight, passage.targets, temperature,
-                      model.shape().vocabulary);
+                      model.shape().vocabulary, gradients);
 }
 
 std::vector<TokenScores> to_host(const Passage& passage, const TokenScoreTensors& scores) {

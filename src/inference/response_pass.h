@@ -46,7 +46,8 @@ Passage lay_out(std::span<const TargetSequence> sequences, at::Device device,
 at::Tensor hidden_before_targets(const CausalLm& model, const Passage& passage,
                                  Pass pass = Pass::kInference);
 TokenScoreTensors score_targets(const CausalLm& model, const Passage& passage,
-                                const at::Tensor& hidden, double temperature);
+                                const at::Tensor& hidden, double temperature,
+                                Gradients gradients = Gradients::kNone);
 
 // By sequence. Waits for the device.
 std::vector<TokenScores> to_host(const Passage& passage, const TokenScoreTensors& scores);

@@ -122,32 +122,31 @@ void CausalLm::run_layer(std::size_t index, ResidualStream& x, const Tokens& tok
   shape_.architecture->layer(x, layers_[index], inputs);
 }
 
-void CausalLm::run_packed(std::size_t index, ResidualStream& x, const PackedBatch& batch,
+void CausalLm::run_packed(std::size_t index, ResidualStream& x, const PackedBatch& batch, Pass pass,
                           AttentionKept* kept) const {
   run_layer(index, x, {batch.positions, batch.longest_sequence},
             [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
               return attention(q, k, v, batch.layout, shape_.layers[index].window,
-                               attention_scale(), kept);
+                               attention_scale(), gradients_of(pass), kept);
             });
 }
 
 at::Tensor CausalLm::hidden_states(const PackedBatch& batch, Pass pass) const {
   check_ids(batch);
   check_length(batch.longest_sequence);
-  ANTISD_CHECK(pass == Pass::kInference || at::GradMode::is_enabled());
-  const at::AutoGradMode gradients(pass != Pass::kInference);
+  const at::AutoGradMode recording(gradients_of(pass) == Gradients::kRecorded);
   if (pass == Pass::kInference && suits_dense_forward(*this)) {
     return dense_forward(*this, dense_tokens(batch.ids, batch.positions),
                          [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
                            return attention(q, k, v, batch.layout, shape_.layers[i].window,
-                                            attention_scale());
+                                            attention_scale(), Gradients::kNone);
                          });
   }
   at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
   if (pass != Pass::kRecomputed) {
     ResidualStream stream(x, /*own=*/true, pass);
     for (std::size_t i = 0; i < layers_.size(); ++i)
-      run_packed(i, stream, batch, nullptr);
+      run_packed(i, stream, batch, pass, nullptr);
     return stream.normed(final_norm_, shape_.norm_eps);
   }
   // One copy of the batch lives on until the backward pass, for all layers.
@@ -156,7 +155,7 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, Pass pass) const {
     const auto layer = [this, i, kept, attended = std::make_shared<AttentionKept>()](
                            const at::Tensor& input, Pass part) {
       ResidualStream stream(input, /*own=*/false, part);
-      run_packed(i, stream, *kept, attended.get());
+      run_packed(i, stream, *kept, part, attended.get());
       return stream.value();
     };
     x = checkpointed(layer, x);
@@ -171,7 +170,7 @@ void CausalLm::extend(const CacheExtension& tokens, const KvView& cache) const {
   const auto attend = [&](std::size_t i, const at::Tensor& q) {
     const std::vector<std::int64_t> rows = {-1, shape_.kv_heads, shape_.head_dim};
     return attention(q, cache[i].keys.view(rows), cache[i].values.view(rows), tokens.layout,
-                     shape_.layers[i].window, attention_scale());
+                     shape_.layers[i].window, attention_scale(), Gradients::kNone);
   };
   if (suits_dense_forward(*this)) {
     dense_forward(*this, dense_tokens(tokens.ids, tokens.positions),

@@ -70,7 +70,7 @@ class CausalLm {
   };
   void run_layer(std::size_t index, ResidualStream& x, const Tokens& tokens,
                  const Attend& attend) const;
-  void run_packed(std::size_t index, ResidualStream& x, const PackedBatch& batch,
+  void run_packed(std::size_t index, ResidualStream& x, const PackedBatch& batch, Pass pass,
                   AttentionKept* kept) const;
   RopeTable rope_table(const RopeSettings& settings, std::int64_t positions) const;
   void check_ids(const PackedBatch& batch) const;

@@ -131,7 +131,8 @@ TEST_P(Parity, ScoresAndGradients) {
   const at::Tensor where = at::tensor(at::ArrayRef<std::int64_t>(positions), at::kLong);
   const auto scores = token_scores(hidden.index_select(0, where), model_.head().weight,
                                    at::tensor(at::ArrayRef<std::int32_t>(targets), at::kInt), 1.0,
-                                   model_.shape().vocabulary, {.tokens = 7, .vocabulary = 13});
+                                   model_.shape().vocabulary, Gradients::kRecorded,
+                                   {.tokens = 7, .vocabulary = 13});
   EXPECT_LT(largest_difference(scores.logp, expected_.tensors.at("logp").index_select(0, where)),
             1e-4);
   EXPECT_LT(

@@ -2,6 +2,8 @@
 // nothing.
 #pragma once
 
+#include "ops/gradients.h"
+
 namespace antisd::inline model {
 
 enum class Pass {
@@ -9,6 +11,10 @@ enum class Pass {
   kTraining,    // and gradients, from what the pass keeps
   kRecomputed,  // and gradients, each layer computed again in the backward pass
 };
+
+inline Gradients gradients_of(Pass pass) {
+  return pass == Pass::kInference ? Gradients::kNone : Gradients::kRecorded;
+}
 
 inline Pass training_pass(bool recomputed) {
   return recomputed ? Pass::kRecomputed : Pass::kTraining;

@@ -117,9 +117,9 @@ variable_list cpu_backward(const at::Tensor& gradient, const variable_list& save
 
 AttentionKept attention_forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                 [[maybe_unused]] const AttentionLayout& layout, const Problem& p,
-                                [[maybe_unused]] bool gradients) {
+                                [[maybe_unused]] bool backward_follows) {
 #ifdef ANTISD_CUDA
-  if (p.backend == Backend::kDense) return dense_forward(q, k, v, p, gradients);
+  if (p.backend == Backend::kDense) return dense_forward(q, k, v, p, backward_follows);
   if (p.backend == Backend::kPacked) return packed_forward(q, k, v, layout, p);
 #endif
   return cpu_forward(q, k, v, p);
@@ -162,7 +162,8 @@ struct Attention : torch::autograd::Function<Attention> {
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const AttentionLayout& layout, std::int64_t window, double scale,
-                     AttentionKept* kept) {
+                     Gradients gradients, AttentionKept* kept) {
+  const at::AutoGradMode recording(gradients == Gradients::kRecorded);
   ANTISD_CHECK_EQ(q.size(1) % k.size(1), 0);
   ANTISD_CHECK_EQ(layout.query_offsets.size(), layout.key_offsets.size());
   ANTISD_CHECK_EQ(layout.query_offsets.back(), q.size(0));
@@ -183,17 +184,17 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
     keys = keys.contiguous();
     values = values.contiguous();
   }
-  const bool gradients = at::GradMode::is_enabled() || kept != nullptr;
   AttentionKept result;
   if (kept != nullptr && kept->out.defined()) {
     result = std::move(*kept);
     *kept = {};
   } else {
     const at::NoGradGuard no_grad;
-    result = attention_forward(queries, keys, values, layout, problem, gradients);
+    const bool backward_follows = gradients == Gradients::kRecorded || kept != nullptr;
+    result = attention_forward(queries, keys, values, layout, problem, backward_follows);
     if (kept != nullptr) *kept = result;
   }
-  if (!at::GradMode::is_enabled()) return result.out;
+  if (gradients == Gradients::kNone) return result.out;
   return Attention::apply(queries, keys, values, layout,
                           c10::make_intrusive<ProblemHolder>(std::move(problem)), result);
 }

@@ -7,6 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "ops/gradients.h"
+
 namespace antisd::inline ops {
 
 // Which rows belong together. Sequence i has the queries [query_offsets[i], query_offsets[i + 1])
@@ -32,10 +34,10 @@ struct AttentionKept {
 
 // q: [queries, heads, head_dim]; k, v: [rows, kv_heads, head_dim]; heads a multiple of kv_heads. A
 // query sees its own key and those before it, at most `window` keys in all (0: no bound). Returns
-// [queries, heads, head_dim]. With `kept`, a first call fills it and a second one, with the same
-// operands, takes its result from it and empties it.
+// [queries, heads, head_dim]. With `kept`, a first call fills it, whether it records gradients or
+// not, and a second one, with the same operands, takes its result from it and empties it.
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const AttentionLayout& layout, std::int64_t window, double scale,
-                     AttentionKept* kept = nullptr);
+                     Gradients gradients, AttentionKept* kept = nullptr);
 
 }  // namespace antisd::inline ops

@@ -202,12 +202,13 @@ ScoreBlocks score_blocks(at::Device device, bool backward) {
 
 TokenScoreTensors token_scores(const at::Tensor& hidden, const at::Tensor& head,
                                const at::Tensor& targets, double temperature,
-                               std::int64_t vocabulary, ScoreBlocks blocks) {
+                               std::int64_t vocabulary, Gradients gradients, ScoreBlocks blocks) {
   ANTISD_CHECK_EQ(hidden.dim(), 2);
   ANTISD_CHECK_EQ(hidden.size(1), head.size(1));
   ANTISD_CHECK_EQ(targets.numel(), hidden.size(0));
   ANTISD_CHECK_LE(vocabulary, head.size(0));
   ANTISD_CHECK(targets.scalar_type() == at::kInt && hidden.is_contiguous() && head.is_contiguous());
+  const at::AutoGradMode recording(gradients == Gradients::kRecorded);
   const auto scores = TokenScores::apply(hidden, head, targets, temperature, vocabulary,
                                          blocks.tokens, blocks.vocabulary);
   return {scores[0], scores[1]};

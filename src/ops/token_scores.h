@@ -8,6 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "ops/gradients.h"
+
 namespace antisd::inline ops {
 
 struct TokenScoreTensors {
@@ -28,6 +30,7 @@ ScoreBlocks score_blocks(at::Device device, bool backward);
 // head.
 TokenScoreTensors token_scores(const at::Tensor& hidden, const at::Tensor& head,
                                const at::Tensor& targets, double temperature,
-                               std::int64_t vocabulary, ScoreBlocks blocks = {});
+                               std::int64_t vocabulary, Gradients gradients,
+                               ScoreBlocks blocks = {});
 
 }  // namespace antisd::inline ops

@@ -64,7 +64,7 @@ TEST(TokenScores, ThreeTokensByHand) {
   const at::Tensor hidden = at::ones({1, 1});
   const at::Tensor head =
       tensor_of({{std::log(0.7)}, {std::log(0.2)}, {std::log(0.1)}}).requires_grad_(true);
-  const auto scores = token_scores(hidden, head, ids_of({1}), 1.0, 3);
+  const auto scores = token_scores(hidden, head, ids_of({1}), 1.0, 3, Gradients::kRecorded);
   EXPECT_NEAR(scores.logp.item<double>(), std::log(0.2), 1e-6);
   EXPECT_NEAR(scores.entropy.item<double>(), 0.801818553, 8e-6);
   scores.entropy.sum().backward();  // the hidden state is 1, so the head's gradient is dH/dz
@@ -77,7 +77,7 @@ TEST(TokenScores, UniformOverAWholeVocabulary) {
   const std::int64_t vocabulary = 151'936;
   for (const double logit : {0.0, 25.0}) {
     const auto scores = token_scores(at::ones({2, 1}), at::full({vocabulary, 1}, logit),
-                                     ids_of({0, 151'935}), 1.0, vocabulary);
+                                     ids_of({0, 151'935}), 1.0, vocabulary, Gradients::kNone);
     for (int i = 0; i < 2; ++i) {
       EXPECT_NEAR(scores.entropy[i].item<double>(), 11.931215, 1e-5 * 11.931215);
       EXPECT_NEAR(scores.logp[i].item<double>(), -11.931215, 1e-5 * 11.931215);
@@ -97,7 +97,8 @@ TEST(TokenScores, BlocksChangeNothing) {
   targets.back() = static_cast<std::int32_t>(vocabulary - 1);
   const auto run = [&](ScoreBlocks blocks) {
     const at::Tensor h = hidden.clone().requires_grad_(true), w = head.clone().requires_grad_(true);
-    const auto scores = token_scores(h, w, ids_of(targets), 0.8, vocabulary, blocks);
+    const auto scores =
+        token_scores(h, w, ids_of(targets), 0.8, vocabulary, Gradients::kRecorded, blocks);
     (scores.logp.sum() + 0.3 * scores.entropy.sum()).backward();
     return std::vector<at::Tensor>{scores.logp.detach(), scores.entropy.detach(), h.grad(),
                                    w.grad()};
@@ -136,7 +137,8 @@ TEST(TokenScores, GradientsAreTheSlopesOfThePlainFormula) {
   };
   const at::Tensor h = tensor_of(hidden).requires_grad_(true),
                    w = tensor_of(head).requires_grad_(true);
-  const auto scores = token_scores(h, w, ids_of(targets), kTemperature, vocabulary, {3, 4});
+  const auto scores =
+      token_scores(h, w, ids_of(targets), kTemperature, vocabulary, Gradients::kRecorded, {3, 4});
   const auto weights = [](const std::vector<double>& values) { return tensor_of({values})[0]; };
   ((scores.logp * weights(logp_weights)).sum() + (scores.entropy * weights(entropy_weights)).sum())
       .backward();
@@ -167,8 +169,8 @@ TEST(TokenScores, GradientsAreTheSlopesOfThePlainFormula) {
 // Where one token has it all, entropy does not fall below 0 by rounding and nothing is NaN.
 TEST(TokenScores, CertainTokens) {
   const at::Tensor head = tensor_of({{90}, {-90}, {0}}).requires_grad_(true);
-  const auto scores =
-      token_scores(at::ones({2, 1}), head, ids_of({0, 1}), 1.0, 3, {.tokens = 1, .vocabulary = 1});
+  const auto scores = token_scores(at::ones({2, 1}), head, ids_of({0, 1}), 1.0, 3,
+                                   Gradients::kRecorded, {.tokens = 1, .vocabulary = 1});
   EXPECT_EQ(scores.logp[0].item<float>(), 0);
   EXPECT_FLOAT_EQ(scores.logp[1].item<float>(), -180);
   EXPECT_GE(scores.entropy[0].item<float>(), 0);

@@ -93,11 +93,9 @@ std::int64_t look_as_student(const CausalLm& model, const ObjectiveNeeds& needs,
                              const GradientPassOptions& options, Pass kind, PassView& pass) {
   const Passage passage = lay_out(pass.sequences, model.device(), options.pack);
   pass.hidden = hidden_before_targets(model, passage, kind);
-  {
-    // Without a gradient by it only the record asks for it.
-    const at::AutoGradMode gradients(at::GradMode::is_enabled() && needs.gradient_by_logp);
-    pass.scores = score_targets(model, passage, pass.hidden, options.temperature);
-  }
+  // Without a gradient by it only the record asks for it.
+  pass.scores = score_targets(model, passage, pass.hidden, options.temperature,
+                              needs.gradient_by_logp ? gradients_of(kind) : Gradients::kNone);
   if (needs.scores_on_host) pass.student = to_host(passage, pass.scores);
   check_scores(pass);
   return passage.batch.tokens();

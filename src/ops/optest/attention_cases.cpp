@@ -88,7 +88,7 @@ OpCase attention_case(const char* name, AttentionShape shape, std::int64_t windo
     if (shared)
       there.key_rows =
           at::tensor(at::ArrayRef<std::int64_t>(key_rows), at::kLong).to(t[0].device());
-    return Tensors{attention(t[0], t[1], t[2], there, window, scale)};
+    return Tensors{attention(t[0], t[1], t[2], there, window, scale, Gradients::kRecorded)};
   };
   const auto reference = [=](const Tensors& t) {
     const at::Tensor rows = at::tensor(at::ArrayRef<std::int64_t>(key_rows), at::kLong);

@@ -73,7 +73,7 @@ OpCase token_scores_case(const char* name, std::int64_t tokens, std::int64_t voc
           [=](const Tensors& t) {
             const auto scores =
                 token_scores(t[0].contiguous(), t[1].contiguous(), integers(targets, t[0]),
-                             temperature, vocabulary, blocks);
+                             temperature, vocabulary, Gradients::kRecorded, blocks);
             return Tensors{scores.logp, scores.entropy};
           },
           [=](const Tensors& t) {
