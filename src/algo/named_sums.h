@@ -11,9 +11,11 @@
 #pragma once
 
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "algo/moments.h"
 
@@ -28,6 +30,11 @@ class NamedSums {
 
   double mean(std::string_view name) const { return at(name).mean(); }
   void add(const NamedSums& other);
+
+  // As one message for other processes, names included: what add_message() reads. Messages of
+  // several processes may stand one behind the other.
+  std::vector<double> message() const;
+  void add_message(std::span<const double> message);
 
   // In the order of their first use.
   const std::deque<std::pair<std::string, Moments>>& values() const { return sums_; }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/check.h"
 #include "core/error.h"
 
 namespace antisd::inline dist {
@@ -13,13 +12,9 @@ class Alone : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   void sum(std::span<double>) override {}
-  void sum(at::Tensor&) override {}
   std::vector<double> gather(std::span<const double> values) override {
     return {values.begin(), values.end()};
   }
-  void broadcast(std::string&, int root) override { ANTISD_CHECK_EQ(root, 0); }
-  void broadcast(at::Tensor&, int root) override { ANTISD_CHECK_EQ(root, 0); }
-  void barrier() override {}
 };
 
 }  // namespace

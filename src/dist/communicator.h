@@ -13,10 +13,7 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
-
-#include <ATen/core/Tensor.h>
 
 namespace antisd::inline dist {
 
@@ -26,20 +23,12 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  bool is_first() const { return rank() == 0; }  // the one that writes files and talks
 
   // In place, over all processes.
   virtual void sum(std::span<double> values) = 0;
-  virtual void sum(at::Tensor& values) = 0;  // of one shape and type everywhere
 
   // The values of rank 0, then of rank 1, and so on, for every process. Counts may differ.
   virtual std::vector<double> gather(std::span<const double> values) = 0;
-
-  // What `root` holds, to all; the others' text or values are replaced.
-  virtual void broadcast(std::string& text, int root) = 0;
-  virtual void broadcast(at::Tensor& values, int root) = 0;
-
-  virtual void barrier() = 0;
 };
 
 double sum(Communicator& processes, double value);

@@ -39,44 +39,6 @@ MeanOver sum_over(Communicator& processes, MeanOver own) {
   return {.tokens = total(own.tokens), .sequences = total(own.sequences)};
 }
 
-constexpr std::size_t kMomentNumbers = 6;
-
-void append(std::vector<double>& numbers, const Moments& m) {
-  numbers.insert(numbers.end(), {static_cast<double>(m.count), m.sum, m.sum_squares, m.min, m.max,
-                                 static_cast<double>(m.negative)});
-}
-
-Moments moments_at(std::span<const double> n) {
-  Moments m;
-  m.count = static_cast<std::int64_t>(n[0]);
-  m.sum = n[1];
-  m.sum_squares = n[2];
-  m.min = n[3];
-  m.max = n[4];
-  m.negative = static_cast<std::int64_t>(n[5]);
-  return m;
-}
-
-// Those of rank 0 in their order, then what rank 1 has beside them, and so on: the same everywhere.
-std::vector<std::string> all_names(Communicator& processes, const NamedSums& sums) {
-  NamedSums all;
-  for (int root = 0; root < processes.size(); ++root) {
-    std::string text;
-    for (const auto& [name, moments] : sums.values())
-      text += name + "\n";
-    processes.broadcast(text, root);
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = text.find('\n', begin);
-      all[text.substr(begin, end - begin)];
-      begin = end + 1;
-    }
-  }
-  std::vector<std::string> names;
-  for (const auto& [name, moments] : all.values())
-    names.push_back(name);
-  return names;
-}
-
 }  // namespace
 
 UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
@@ -116,13 +78,7 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
 
 void sum_over(Communicator& processes, NamedSums& sums) {
   NamedSums all;
-  for (const std::string& name : all_names(processes, sums)) {
-    std::vector<double> numbers;
-    append(numbers, sums.at(name));
-    numbers = processes.gather(numbers);
-    for (std::size_t i = 0; i < numbers.size(); i += kMomentNumbers)
-      all[name].add(moments_at(std::span(numbers).subspan(i)));
-  }
+  all.add_message(processes.gather(sums.message()));
   sums = std::move(all);
 }
 

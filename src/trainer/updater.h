@@ -56,7 +56,8 @@ class Updater {
   Communicator& processes_;
 };
 
-// Sums over all processes, the same bits on each. A process may lack sums that others have.
+// Sums over all processes by one message of each, the same bits on all. Names stand in the order of
+// rank 0, then come those that only rank 1 has, and so on: a process may lack what others have.
 void sum_over(Communicator& processes, NamedSums& sums);
 
 }  // namespace antisd::inline trainer
