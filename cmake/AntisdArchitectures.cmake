@@ -1,5 +1,5 @@
 # antisd_list_architectures(TARGET FILE...): each FILE, NAME.cpp, defines NAME_architecture(); this writes
-# built_in_architectures() of model/architecture.h, which names them all. A static library drops objects
+# architectures() of model/architecture.h, which names them all. A static library drops objects
 # that nobody refers to, so a file cannot register itself.
 function(antisd_list_architectures target)
   set(declarations "")
@@ -10,15 +10,16 @@ function(antisd_list_architectures target)
     list(APPEND names "&${name}_architecture()")
   endforeach()
   list(JOIN names ", " names)
-  set(generated "${CMAKE_BINARY_DIR}/generated/built_in_architectures.cpp")
+  set(generated "${CMAKE_BINARY_DIR}/generated/architectures.cpp")
   file(CONFIGURE OUTPUT "${generated}" @ONLY CONTENT
     "#include \"model/architecture.h\"
 
 namespace antisd::inline model {
 
 @declarations@
-std::vector<const ArchitectureSpec*> built_in_architectures() {
-  return {@names@};
+const std::vector<const ArchitectureSpec*>& architectures() {
+  static const std::vector<const ArchitectureSpec*> known = {@names@};
+  return known;
 }
 
 }  // namespace antisd::inline model

@@ -114,14 +114,6 @@ std::string PromptSetReport::text() const {
   return text;
 }
 
-Json PromptSetReport::to_json() const {
-  Json list = Json::array();
-  for (const DroppedRows& rows : dropped) {
-    list.push_back({{"reason", rows.reason}, {"count", rows.count}, {"examples", rows.examples}});
-  }
-  return {{"read", read}, {"kept", kept}, {"dropped", list}};
-}
-
 PromptSet PromptSet::load(const PromptSetOptions& options, PromptSetReport* report) {
   if (options.files.empty()) {
     throw InputError("no data files are given",

@@ -40,7 +40,6 @@ struct PromptSetReport {
   std::vector<DroppedRows> dropped;
 
   std::string text() const;  // one line
-  Json to_json() const;
 };
 
 class PromptSet {

@@ -147,14 +147,21 @@ class AddedArchitecture : public ::testing::Test {
     write_directory(tensors_, folder_.path());
   }
 
-  const RegisteredArchitecture registered_{kSandwich};
+  // What load_model() does with a family that is listed.
+  CausalLm load(LoadOptions options = {}) const {
+    const Json config = parse_json(read_file(folder_ / "config.json"), "config.json");
+    CausalLm model(parse_model_shape(kSandwich, config, "config.json"), at::kCPU, at::kFloat);
+    load_weights(model, folder_.path(), options);
+    return model;
+  }
+
   const testing::TemporaryFolder folder_;
   const Tensors tensors_ = make_tensors();
   Tensors exact_;
 };
 
 TEST_F(AddedArchitecture, ComputesItsOwnMaths) {
-  const CausalLm model = load_model(folder_.path(), at::kCPU, at::kFloat, {.check_weights = true});
+  const CausalLm model = load({.check_weights = true});
   EXPECT_EQ(model.shape().norm_eps, 1e-3);
   EXPECT_EQ(model.shape().max_positions, 128);
   const at::NoGradGuard no_grad;
@@ -167,7 +174,7 @@ TEST_F(AddedArchitecture, ComputesItsOwnMaths) {
 }
 
 TEST_F(AddedArchitecture, HasGradients) {
-  CausalLm model = load_model(folder_.path(), at::kCPU, at::kFloat);
+  CausalLm model = load();
   model.parameters().require_gradients();
   for (const Pass pass : {Pass::kTraining, Pass::kRecomputed}) {
     const at::Tensor hidden = model.hidden_states(pack({&kIds, 1}, at::kCPU), pass);
@@ -189,7 +196,7 @@ TEST_F(AddedArchitecture, HasGradients) {
 }
 
 TEST_F(AddedArchitecture, IsSavedUnderItsNames) {
-  const CausalLm model = load_model(folder_.path(), at::kCPU, at::kFloat);
+  const CausalLm model = load();
   const testing::TemporaryFolder copy;
   save_model(model, folder_.path(), copy.path(), at::kFloat);
   const SafetensorsFile file(copy / "model.safetensors");
@@ -203,7 +210,7 @@ TEST_F(AddedArchitecture, IsSavedUnderItsNames) {
 }
 
 TEST_F(AddedArchitecture, IsSampledAndScored) {
-  const CausalLm model = load_model(folder_.path(), at::kCPU, at::kFloat);
+  const CausalLm model = load();
   const RolloutRequest request{kIds, 2, 0};
   const SampleBatch batch = RolloutEngine().generate(model, {&request, 1}, {.max_new_tokens = 20});
   ASSERT_EQ(batch.groups.size(), 1u);
@@ -225,7 +232,7 @@ TEST_F(AddedArchitecture, IsSampledAndScored) {
   }
 }
 
-TEST(Architectures, OneThatIsNotRegisteredIsUnknown) {
+TEST(Architectures, OneThatIsNotListedIsUnknown) {
   EXPECT_THAT(testing::error_of([] {
                 parse_model_shape({{"model_type", "sandwich"}}, "config.json");
               }),

@@ -9,11 +9,6 @@
 namespace antisd::inline model {
 namespace {
 
-std::vector<const ArchitectureSpec*>& registry() {
-  static std::vector<const ArchitectureSpec*> known = built_in_architectures();
-  return known;
-}
-
 ParameterSpec whole_tensor(std::string name, std::string block, ParameterKind kind,
                            std::vector<std::int64_t> sizes, const std::string& tensor) {
   ParameterSpec spec{.name = std::move(name), .block = std::move(block), .kind = kind};
@@ -24,24 +19,11 @@ ParameterSpec whole_tensor(std::string name, std::string block, ParameterKind ki
 
 }  // namespace
 
-const std::vector<const ArchitectureSpec*>& architectures() {
-  return registry();
-}
-
 const ArchitectureSpec* find_architecture(const std::string& model_type) {
-  for (const ArchitectureSpec* spec : registry()) {
+  for (const ArchitectureSpec* spec : architectures()) {
     if (spec->model_type == model_type) return spec;
   }
   return nullptr;
-}
-
-RegisteredArchitecture::RegisteredArchitecture(const ArchitectureSpec& spec) {
-  ANTISD_CHECK(find_architecture(spec.model_type) == nullptr);
-  registry().push_back(&spec);
-}
-
-RegisteredArchitecture::~RegisteredArchitecture() {
-  registry().pop_back();
 }
 
 std::vector<ParameterSpec> parameter_specs(const ModelShape& shape) {

@@ -62,21 +62,9 @@ struct ArchitectureSpec {
   std::optional<PanelForm> panel_form = {};
 };
 
-// All that are known.
+// All that are known: those of model/architectures, by name. CMake writes this.
 const std::vector<const ArchitectureSpec*>& architectures();
 const ArchitectureSpec* find_architecture(const std::string& model_type);  // null: unknown
-
-// Those of model/architectures, by name; CMake writes this.
-std::vector<const ArchitectureSpec*> built_in_architectures();
-
-// One more family as long as this lives. Not while models are read on other threads.
-class RegisteredArchitecture {
- public:
-  explicit RegisteredArchitecture(const ArchitectureSpec& spec);  // borrowed
-  ~RegisteredArchitecture();
-  RegisteredArchitecture(const RegisteredArchitecture&) = delete;
-  RegisteredArchitecture& operator=(const RegisteredArchitecture&) = delete;
-};
 
 // All parameters of a model in the order of the forward pass.
 std::vector<ParameterSpec> parameter_specs(const ModelShape& shape);

@@ -10,10 +10,10 @@
 namespace antisd::inline model {
 namespace {
 
-const ArchitectureSpec* read_architecture(const ConfigFields& fields) {
+const ArchitectureSpec& read_architecture(const ConfigFields& fields) {
   const Json* type = fields.find("model_type");
   if (type != nullptr && type->is_string()) {
-    if (const ArchitectureSpec* known = find_architecture(type->get<std::string>())) return known;
+    if (const ArchitectureSpec* known = find_architecture(type->get<std::string>())) return *known;
   }
   std::vector<std::string> names;
   for (const ArchitectureSpec* known : architectures())
@@ -59,11 +59,15 @@ void check_size(const ModelShape& shape, const std::string& where) {
 ModelShape parse_model_shape(const Json& config, const std::string& where) {
   if (!config.is_object())
     throw InputError("not a JSON object", {.where = where, .remedy = "use a model's config.json"});
+  return parse_model_shape(read_architecture(ConfigFields(config, where)), config, where);
+}
+
+ModelShape parse_model_shape(const ArchitectureSpec& architecture, const Json& config,
+                             const std::string& where) {
   const ConfigFields fields(config, where);
   ModelShape shape;
-  shape.architecture = read_architecture(fields);
+  shape.architecture = &architecture;
   refuse_unknown_maths(fields);
-  const ArchitectureSpec& architecture = *shape.architecture;
 
   shape.vocabulary = fields.positive("vocab_size");
   shape.hidden = fields.positive("hidden_size");

@@ -53,5 +53,8 @@ struct ModelShape {
 // InputError naming file and field.
 ModelShape read_model_shape(const std::filesystem::path& config_file);
 ModelShape parse_model_shape(const Json& config, const std::string& where);
+// Of a family that is known already, whatever model_type says.
+ModelShape parse_model_shape(const ArchitectureSpec& architecture, const Json& config,
+                             const std::string& where);
 
 }  // namespace antisd::inline model

@@ -92,17 +92,6 @@ HttpResponse HttpResponse::text(int status, std::string text) {
   return {.status = status, .body = std::move(text)};
 }
 
-std::string server_sent_event(std::string_view data) {
-  std::string event;
-  while (true) {
-    const std::size_t end = std::min(data.find('\n'), data.size());
-    event.append("data: ").append(data.substr(0, end)).append("\n");
-    if (end == data.size()) break;
-    data.remove_prefix(end + 1);
-  }
-  return event + "\n";
-}
-
 std::string response_head(const HttpResponse& response, const HttpFields& common,
                           std::int64_t length, int minor_version, bool keep_alive) {
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));

@@ -50,9 +50,6 @@ struct HttpResponse {
   static HttpResponse text(int status, std::string text);
 };
 
-// One event of a "text/event-stream".
-std::string server_sent_event(std::string_view data);
-
 // Status line and fields, those of `common` where the response has none of that name. `length` is
 // the body's; -1: it is chunked, or goes on to the end of an HTTP/1.0 connection. Throws where a
 // field could end its line.

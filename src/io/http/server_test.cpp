@@ -253,11 +253,11 @@ TEST_F(HttpServerTest, StreamsFromAnotherThread) {
   client.send(request_text("POST", "/stream", {}, "live") + kHello);
   {
     const HttpStream stream = promised.get_future().get();
-    EXPECT_TRUE(stream.write(server_sent_event("one\ntwo")));
+    EXPECT_TRUE(stream.write("data: one\ndata: two\n\n"));
     EXPECT_THAT(client.read_until("two\n\n"),
                 ::testing::AllOf(::testing::StartsWith("HTTP/1.1 200"),
                                  ::testing::HasSubstr("data: one\n")));
-    EXPECT_TRUE(stream.write(server_sent_event("three")));
+    EXPECT_TRUE(stream.write("data: three\n\n"));
     EXPECT_THAT(client.read_until("three\n\n"), ::testing::HasSubstr("data: three"));
     stream.finish();
     EXPECT_FALSE(stream.write("late"));
