@@ -1,4 +1,4 @@
-# `make test` and `make demo` do everything from an empty clone; each step does nothing that is done already.
+# `make test` and `make demo` work from an empty clone; steps that are already done are skipped.
 #   CUDA=1   with the CUDA kernels (needs nvcc), in build/cuda
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
@@ -21,7 +21,7 @@ references:
 peers:
 	@setup/run --peers
 
-# What browser-test needs.
+# The browser for browser-test.
 browser:
 	@setup/run --browser
 
@@ -40,16 +40,18 @@ test: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target program tests
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure
 
-# What takes too long for every change: kills, faults at every call, long fuzz runs, the adversary. At most 150 minutes.
+# Checks that take too long for every change: kills, faults at every call, long fuzz runs, the
+# adversary. At most 150 minutes.
 night:
 	@tools/night
 
-# Report and dashboard in a real browser (setup/debian-browser.txt); says so and passes where there is none.
-# SCREENSHOTS=docs takes the pictures of the README anew, of the real runs that tools/evidence_runs left in runs/evidence.
+# Report and dashboard in a real browser (setup/debian-browser.txt); passes with a message if there
+# is none. SCREENSHOTS=docs retakes the README's screenshots, of the runs that tools/evidence_runs
+# left in runs/evidence.
 browser-test: program
 	@python3 tools/browser_test.py $(BUILD)/antisd $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
 
-# GRPO, SD and AntiSD from models/countdown; interrupted, it goes on where it was.
+# GRPO, SD and AntiSD from models/countdown; if interrupted, it continues when started again.
 demo: program
 	@$(BUILD)/antisd demo
 
@@ -66,7 +68,7 @@ format:
 check-format:
 	@clang-format --dry-run --Werror $(SOURCES)
 
-# Includes against the layers, and the documents against both.
+# Checks includes against the layers, and the documents against both.
 check-includes:
 	@python3 tools/check_includes.py
 	@python3 tools/check_docs.py

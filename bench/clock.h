@@ -1,5 +1,5 @@
-// Seconds between laps, for benchmarks: of the wall, or of this process's processors. Processor
-// time on one thread is the figure to compare where other programs share the machine.
+// Seconds between laps, for benchmarks: wall-clock time, or processor time of this process.
+// Processor time on one thread is the figure to compare when other programs share the machine.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class Clock {
     lap();
   }
 
-  // Seconds since the last lap; waits for the device by reading a number from it.
+  // Seconds since the last lap; synchronises with the device by reading a number from it.
   double lap() {
     if (probe_.is_cuda()) probe_.item<float>();
     const double now = seconds();
@@ -42,7 +42,7 @@ class Clock {
   double last_ = 0;
 };
 
-// The best of `repeats` runs after one that warms up.
+// The best of `repeats` runs after a warm-up run.
 template <typename Work>
 double best_time(at::Device device, bool processor_time, int repeats, Work&& work) {
   double best = 0;

@@ -16,7 +16,7 @@ int run_data(const Arguments& arguments) {
   CLI::App app("seconds to read each file into a PromptSet", "antisd-bench data");
   app.add_option("files", files, "data sets")->required();
   add_number(app, "--repeats", repeats, 1, 1000, "the fastest counts");
-  app.add_flag("--json", json, "a line of JSON a file");
+  app.add_flag("--json", json, "one line of JSON per file");
   if (const auto status = parse(app, arguments)) return *status;
   for (const std::string& file : files) {
     double best = 1e9;

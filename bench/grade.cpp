@@ -25,7 +25,7 @@ std::vector<std::string> read_answers(const std::string& path) {
   return answers;
 }
 
-// The same texts as tools/bench_grade_peer.py grades.
+// tools/bench_grade_peer.py grades the same texts.
 std::string sentence(const std::string& answer) {
   return "We simplify step by step and check each case. Putting everything together, we conclude "
          "that the final "
@@ -33,7 +33,7 @@ std::string sentence(const std::string& answer) {
          answer + "}$.";
 }
 
-// A rollout of about 8,000 tokens: 32 KB of reasoning in front of the answer.
+// A rollout of about 8,000 tokens: 32 KB of reasoning before the answer.
 std::string rollout(const std::string& answer) {
   static constexpr std::string_view kThought =
       "Let me compute $a_{n+1} = 2 a_n + 3$ for n = 17, which gives (5 + 12) / 2 = 8.5. Wait, "
@@ -50,7 +50,7 @@ std::string rollout(const std::string& answer) {
 int run_grade(const Arguments& arguments) {
   std::string path;
   bool json = false;
-  CLI::App app("math grades a second, and the time of a step's long rollouts",
+  CLI::App app("math grades per second, and the time for a step's long rollouts",
                "antisd-bench grade");
   app.add_option("--answers", path, "JSONL with \"answer\"; without it a few built-in ones");
   app.add_flag("--json", json, "one line of JSON");

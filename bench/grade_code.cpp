@@ -40,9 +40,9 @@ int run_grade_code(const Arguments& arguments) {
   int programs = 600, workers = 0;
   std::string kind = "asserts", sandbox_choice = "auto";
   bool json = false;
-  CLI::App app("Small programs a second inside the full sandbox", "antisd-bench grade-code");
+  CLI::App app("small programs per second in the full sandbox", "antisd-bench grade-code");
   add_number(app, "--programs", programs, 1, 1'000'000, "to grade");
-  add_number(app, "--workers", workers, 0, 1024, "programs at a time, 0: one for each core");
+  add_number(app, "--workers", workers, 0, 1024, "programs at a time; 0: one per core");
   add_choice(app, "--kind", kind, {"asserts", "functional", "stdio"});
   add_choice(app, "--sandbox", sandbox_choice, {"auto", "none"}, "none: what isolation costs");
   app.add_flag("--json", json, "one line of JSON");

@@ -1,4 +1,4 @@
-// Where GPU time goes, kernel by kernel: what a tuner reads beside a benchmark's figure.
+// GPU time by kernel, for tuning.
 //
 //   print_kernel_profile([&] { step(); });
 #pragma once
@@ -7,8 +7,8 @@
 
 namespace antisd::bench {
 
-// Runs `work` once under the tensor library's tracer and prints the kernels that took most of the
-// device's time: milliseconds, calls, name. `work` must wait for the device before it returns.
+// Runs `work` once under the tensor library's tracer and prints the kernels with the most device
+// time: milliseconds, calls, name. `work` must synchronise with the device before it returns.
 void print_kernel_profile(const std::function<void()>& work, int lines = 30);
 
 }  // namespace antisd::bench

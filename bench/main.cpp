@@ -1,5 +1,5 @@
 // antisd-bench NAME [options] [--json]: one program for all benchmarks. Figures that depend on the
-// machine are printed beside a limit or a peer's figure from the same run.
+// machine are printed with a limit or another program's figure from the same run.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -24,15 +24,16 @@ struct Benchmark {
 constexpr Benchmark kBenchmarks[] = {
     {"tokenize", "encoding speed: MB/s and tokens/s over texts, and over 1 MB lines of one kind",
      antisd::bench::run_tokenize},
-    {"grade", "math grades a second over answers in model-like sentences",
+    {"grade", "math grades per second over answers in model-like sentences",
      antisd::bench::run_grade},
-    {"grade_code", "programs a second in the sandbox", antisd::bench::run_grade_code},
+    {"grade_code", "programs per second in the sandbox", antisd::bench::run_grade_code},
 #ifdef ANTISD_TORCH
-    {"experts", "a sparse layer against a dense one of equal FLOPs", antisd::bench::run_experts},
-    {"rollout", "tokens a second of sampling with a named shape, beside the bandwidth floor",
+    {"experts", "a sparse layer compared with a dense one of equal FLOPs",
+     antisd::bench::run_experts},
+    {"rollout", "tokens per second of sampling with a named shape, and the bandwidth limit",
      antisd::bench::run_rollout},
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
-    {"score", "score() of a named shape, token_scores alone, shared prefixes: time and memory",
+    {"score", "score() of a named shape, token_scores by itself, shared prefixes: time and memory",
      antisd::bench::run_score},
     {"step", "a whole training step by phase, and what AntiSD adds to GRPO",
      antisd::bench::run_step},

@@ -1,4 +1,4 @@
-// What the benchmarks' command lines have in common.
+// Common parts of the benchmarks' command lines.
 //
 //   CLI::App app("time of one update", "antisd-bench update");
 //   add_model_options(app, options.shape, options.device);
@@ -17,10 +17,10 @@
 
 namespace antisd::bench {
 
-// Where the program is to end at once, after a mistake or --help: its exit status.
+// The exit status if the program should end now, after an error or --help.
 inline std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
   try {
-    app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // as CLI11 takes it
+    app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;

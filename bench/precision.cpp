@@ -40,7 +40,8 @@ CausalLm reference_model(const ModelShape& shape, std::uint64_t seed) {
   return model;
 }
 
-// The same weights elsewhere. The last norm's weight scales the logits, also of a tied head.
+// The same weights on another device. The last norm's weight scales the logits, also of a tied
+// head.
 CausalLm scaled_copy(const CausalLm& source, at::Device device, const std::string& dtype,
                      double logit_scale) {
   CausalLm copy(source.shape(), device, compute_dtype(device, dtype));
@@ -68,7 +69,7 @@ at::Tensor hidden_of(const CausalLm& model, const Sequences& sequences) {
   return model.hidden_states(pack(sequences, model.device(), {.share = false}));
 }
 
-// The least of the scales 1, 1.1, 1.21, ... that brings the mean entropy of some positions below
+// The smallest of the scales 1, 1.1, 1.21, ... that brings the mean entropy of some positions below
 // the target, rounded to bf16.
 double find_logit_scale(const at::Tensor& hidden, const at::Tensor& head, double entropy) {
   const std::int64_t step = std::max<std::int64_t>(1, hidden.size(0) / 64);
@@ -82,8 +83,8 @@ double find_logit_scale(const at::Tensor& hidden, const at::Tensor& head, double
                  {.remedy = "raise --entropy"});
 }
 
-// A token drawn from the reference's distribution at every position: what a rollout would score.
-// Random tokens would nearly all have probability 0 under logits this sharp.
+// A token sampled from the reference at every position, as a rollout would be. Random tokens would
+// nearly all have probability 0 under such sharp logits.
 at::Tensor draw_targets(const at::Tensor& hidden, const at::Tensor& head, std::uint64_t seed) {
   const at::Generator generator = at::detail::createCPUGenerator(seed);
   std::vector<at::Tensor> parts;

@@ -31,7 +31,7 @@ struct RolloutBenchOptions {
   bool long_tail = false, json = false, profile = false, check = false;
 };
 
-// Bytes a second of reading memory that is in no cache.
+// Bytes per second when reading memory that is not cached.
 double read_bandwidth(at::Device device) {
   const at::Tensor data =
       at::ones({std::int64_t{1} << (device.is_cuda() ? 30 : 27)}, at::kFloat).to(device);
@@ -44,7 +44,7 @@ double read_bandwidth(at::Device device) {
   return best;
 }
 
-// Few very long responses among many short ones: lengths of a Pareto distribution with mean near a
+// A few very long responses among many short ones: Pareto-distributed lengths with a mean near a
 // quarter of the limit.
 std::size_t drawn_length(const CounterRng& rng, std::uint32_t sequence, int most) {
   const double u = rng.uniform({.sample = sequence});
@@ -103,7 +103,7 @@ std::vector<RolloutRequest> make_requests(const RolloutBenchOptions& options,
 
 struct Measured {
   RolloutStats best;           // of the fastest run
-  double processor_s = 0;      // the least of all runs
+  double processor_s = 0;      // minimum of all runs
   std::vector<int> differing;  // sequences that differ from the first run's, by run
   // How full the slots are while sequences wait for one, before only the tail is left; a share,
   // summed over `waiting_steps`.
@@ -119,7 +119,7 @@ Measured measure(const RolloutBenchOptions& options, const CausalLm& model,
                          .seed = 1};
   const CounterRng rng(3, RandomStream::kTask);
   if (options.long_tail) {
-    // A response's first tokens tell it from all others.
+    // A response's first tokens identify it.
     rollout.stops = [&](std::span<const std::int32_t> ids) {
       const std::uint32_t name = ids.size() > 1 ? ids[0] * 65'537U + ids[1] : 0;
       return ids.size() > 1 && ids.size() >= drawn_length(rng, name, options.tokens);
@@ -155,14 +155,15 @@ Measured measure(const RolloutBenchOptions& options, const CausalLm& model,
   return measured;
 }
 
-// What reading memory alone would take.
+// The time that only reading memory would take.
 struct Floor {
-  double weights = 0, kv = 0;  // bytes a step
-  double bandwidth = 0;        // bytes a second
+  double weights = 0, kv = 0;  // bytes per step
+  double bandwidth = 0;        // bytes per second
   double seconds = 0;          // of all steps
 };
 
-// A step reads all weights (of an untied model not the embedding) and what has been stored.
+// A step reads all weights (without the embedding of an untied model) and the stored keys and
+// values.
 Floor find_floor(const RolloutBenchOptions& options, const CausalLm& model,
                  const RolloutStats& stats) {
   Floor floor;
@@ -257,13 +258,13 @@ void describe(CLI::App& app, RolloutBenchOptions& options) {
   add_number(app, "--slots", options.slots, 0, 1 << 16, "sequences at a time; 0: all");
   add_number(app, "--group", options.group, 1, 1 << 16, "samples of a prompt");
   add_number(app, "--prompt", options.prompt, 1, 1 << 20, "tokens of a prompt");
-  add_number(app, "--new", options.tokens, 1, 1 << 20, "new tokens of each sequence");
+  add_number(app, "--new", options.tokens, 1, 1 << 20, "new tokens per sequence");
   app.add_option("--temperature", options.temperature)->capture_default_str();
   add_threads_option(app, options.threads);
   add_number(app, "--repeats", options.repeats, 1, 100, "the fastest counts");
-  app.add_flag("--long-tail", options.long_tail, "lengths of a long-tailed distribution");
+  app.add_flag("--long-tail", options.long_tail, "long-tailed distribution of lengths");
   app.add_flag("--check", options.check,
-               "score what was sampled and print how far the log-probabilities are apart");
+               "score the samples and print the differences of the log-probabilities");
   app.add_option("--sharpen", options.sharpen,
                  "multiply the logits, e.g. until the mean entropy is below 1 nat")
       ->capture_default_str();
@@ -278,7 +279,7 @@ void describe(CLI::App& app, RolloutBenchOptions& options) {
 
 int run_rollout(const Arguments& arguments) {
   RolloutBenchOptions options;
-  CLI::App app("tokens a second of sampling", "antisd-bench rollout");
+  CLI::App app("tokens per second of sampling", "antisd-bench rollout");
   describe(app, options);
   if (const auto status = parse(app, arguments)) return *status;
 

@@ -31,7 +31,7 @@ struct ScoreBenchOptions {
   int sequences = 32, length = 128, prompt = 1, shared_prefix = 0;
   int tokens = 32'768, vocabulary = 151'936;
   std::vector<int> hidden = {2560, 4096};
-  ScoreBlocks blocks;  // of token_scores; 0: its own choice
+  ScoreBlocks blocks;  // of token_scores; 0: automatic
   int threads = 0, repeats = 5;
   bool json = false;
 
@@ -43,7 +43,7 @@ struct ScoreBenchOptions {
   }
 };
 
-// Bytes that `work` holds at most beyond what was held before it; 0 where nothing counts them.
+// Peak bytes that `work` holds beyond those held before it; 0 if they are not counted.
 template <typename Work>
 std::int64_t peak_bytes(at::Device device, Work&& work) {
 #ifdef ANTISD_CUDA
@@ -66,8 +66,7 @@ std::string in_gib(std::int64_t bytes) {
   return fmt::format("{:.3f} GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
-// Requests whose prompts begin with the same `shared_prefix` tokens and otherwise differ from their
-// first token on.
+// Requests whose prompts start with the same `shared_prefix` tokens and then differ.
 std::vector<ScoreRequest> make_requests(const ScoreBenchOptions& o, std::int64_t vocabulary) {
   std::vector<ScoreRequest> requests(o.sequences);
   const int prompt = std::max(o.prompt, o.shared_prefix);
@@ -99,7 +98,7 @@ Json heading(const ScoreBenchOptions& o) {
           {"clock", o.clock}};
 }
 
-// score() as it is called; with a shared prefix, also with sharing turned off.
+// score() as it is called; with a shared prefix, also without sharing.
 void bench_model(const ScoreBenchOptions& o) {
   CausalLm model(named_shape(o.shape), o.where(), compute_dtype(o.where(), o.dtype));
   initialise_randomly(model, 1);
@@ -144,7 +143,7 @@ void bench_model(const ScoreBenchOptions& o) {
   }
 }
 
-// The logits' matrix products in the blocks of token_scores and nothing else.
+// Only the logits' matrix products, in the blocks of token_scores.
 void head_products(const at::Tensor& hidden, const at::Tensor& head, at::ScalarType out_type) {
   const ScoreBlocks blocks = score_blocks(hidden.device(), /*backward=*/false);
   const at::Tensor buffer = at::empty(
@@ -165,7 +164,7 @@ void head_products(const at::Tensor& hidden, const at::Tensor& head, at::ScalarT
   }
 }
 
-// token_scores alone, against the products it cannot do without.
+// token_scores compared with the matrix products it needs.
 void bench_head(const ScoreBenchOptions& o) {
   const at::NoGradGuard no_grad;
   const at::ScalarType type = compute_dtype(o.where(), o.dtype);
@@ -181,7 +180,7 @@ void bench_head(const ScoreBenchOptions& o) {
       token_scores(hidden, head, targets, 1.0, o.vocabulary, Gradients::kNone, o.blocks);
     };
     const std::int64_t peak = peak_bytes(o.where(), work);
-    // In turns, so that a clock that drifts meets both alike.
+    // Alternating, so that a drifting clock affects both equally.
     double ours = 0, products = 0, narrow = 0;
     const auto keep = [](double& best, double seconds) {
       if (best == 0 || seconds < best) best = seconds;
@@ -221,26 +220,27 @@ int run_score(const Arguments& arguments) {
   CLI::App app(
       "time and memory of scoring\n"
       "  --part model    score() on random weights; with --shared-prefix also unshared\n"
-      "  --part head     token_scores alone against the head's matrix products\n"
+      "  --part head     token_scores compared with the head's matrix products\n"
       "  --part teacher  8 responses of 1,024 tokens behind one shared prefix of 4,096",
       "antisd-bench score");
   add_choice(app, "--part", o.part, {"model", "head", "teacher"});
   add_model_options(app, o.shape, o.device);
   add_dtype_option(app, o.dtype);
   const CLI::Option* sequences = add_number(app, "--sequences", o.sequences, 1, 1 << 20);
-  const CLI::Option* length =
-      add_number(app, "--length", o.length, 2, 1 << 20, "tokens a sequence, prompt included");
-  add_number(app, "--prompt", o.prompt, 1, 1 << 20, "tokens of it that are not scored");
+  const CLI::Option* length = add_number(app, "--length", o.length, 2, 1 << 20,
+                                         "tokens per sequence, including the prompt");
+  add_number(app, "--prompt", o.prompt, 1, 1 << 20, "prompt tokens, which are not scored");
   const CLI::Option* prefix = add_number(app, "--shared-prefix", o.shared_prefix, 0, 1 << 20,
-                                         "first tokens that all prompts share");
+                                         "leading tokens that all prompts share");
   add_number(app, "--tokens", o.tokens, 1, 1 << 24, "head: tokens");
   add_number(app, "--vocabulary", o.vocabulary, 2, 1 << 24, "head: vocabulary");
   app.add_option("--hidden", o.hidden, "head: widths")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
-  app.add_option("--token-block", o.blocks.tokens, "head: tokens of a block; 0: as scoring chooses")
+  app.add_option("--token-block", o.blocks.tokens, "head: tokens per block; 0: automatic")
       ->capture_default_str();
-  app.add_option("--vocabulary-block", o.blocks.vocabulary, "head: vocabulary of a block, likewise")
+  app.add_option("--vocabulary-block", o.blocks.vocabulary,
+                 "head: vocabulary per block; 0: automatic")
       ->capture_default_str();
   add_threads_option(app, o.threads);
   add_number(app, "--repeats", o.repeats, 1, 1000);

@@ -52,8 +52,8 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Half of the responses end by themselves, the others at their cap. The ends lie evenly, so that
-// the mean is 0.72 of the cap, and new_tokens is that mean.
+// Half of the responses end before the length limit, the others at it. The ends are spread evenly,
+// so that the mean is 0.72 of the limit; new_tokens is that mean.
 std::int64_t response_cap(const StepOptions& options) {
   return std::llround(2 * std::log(2.0) * options.new_tokens);
 }
@@ -68,7 +68,7 @@ std::vector<TokenId> choose_stop_ids(const StepOptions& options, std::int64_t vo
   return ids;
 }
 
-// A word for every id: a response shown to the teacher has as many tokens again.
+// One word per id, so a response that is shown to the teacher has the same number of tokens again.
 void write_tokenizer(const fs::path& folder, std::int64_t vocabulary) {
   std::string words;
   for (std::int64_t i = 0; i < vocabulary; ++i)
@@ -104,7 +104,7 @@ void write_problems(const fs::path& file, const StepOptions& options, std::int64
   write_file_atomically(file, rows);
 }
 
-// Half of those that ended are right.
+// Half of the finished ones are right.
 class TrivialGrader : public Grader {
  public:
   Verdict grade(const GradeRequest& request) override {
@@ -133,7 +133,7 @@ void configure(RunConfig& config, const StepOptions& options, const std::string&
   config.resolve();
 }
 
-// Sums over the steps that count.
+// Sums over the measured steps.
 struct Phases {
   double generate = 0, reward = 0, score = 0, advantage = 0, update = 0, record = 0, whole = 0;
   double response_tokens = 0, peers = 0;
@@ -153,12 +153,12 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   TrainState state(random_model(named_shape(options.shape), device),
                    PromptStream(problems.size(), problems.fingerprint(), {.shuffle = false}),
                    method.gate, adamw_options(config.optim), *processes);
-  // The one warning would be that of the checkpoint, below.
+  // The only warning is that of the checkpoint, below.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   Console console({.quiet = true, .descriptor = nowhere});
   Recorder recorder(config.record, console);
   recorder.open(config, {}, 0);
-  // Where checkpoints would go there is a file: a benchmark keeps none, and saving one is no step.
+  // A file in place of the checkpoints' folder: a benchmark keeps none, and saving is not measured.
   write_file_atomically(recorder.directory() / "checkpoints", "");
   TrivialGrader grader;
   Trainer trainer({.config = config,
@@ -186,7 +186,7 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   std::size_t step = 0;
   for (Json row; reader.next(row);) {
     ++step;
-    if (step == 1) continue;  // warms up
+    if (step == 1) continue;  // warm-up
     const auto value = [&](const char* key) { return row.at(key).get<double>(); };
     phases.generate += value("timing_s/gen");
     phases.reward += value("timing_s/reward");
@@ -243,8 +243,8 @@ int run_step(const Arguments& arguments) {
   add_number(app, "--prompts", options.prompts, 1, 1 << 16, "problems in a step");
   add_number(app, "--group", options.group, 2, 4096, "responses a problem");
   add_number(app, "--prompt-tokens", options.prompt_tokens, 1, 1 << 20, "of each problem");
-  add_number(app, "--new-tokens", options.new_tokens, 2, 1 << 20, "of a response, on average");
-  add_number(app, "--steps", options.steps, 1, 1000, "that count, after one that warms up");
+  add_number(app, "--new-tokens", options.new_tokens, 2, 1 << 20, "mean tokens per response");
+  add_number(app, "--steps", options.steps, 1, 1000, "measured steps, after one warm-up step");
   add_threads_option(app, options.threads);
   add_number(app, "--micro-batch-tokens", options.micro_batch_tokens, 1, std::int64_t{1} << 40);
   app.add_flag("--json", options.json);

@@ -54,7 +54,7 @@ std::vector<std::string> read_texts(const Options& options) {
   return texts;
 }
 
-// The best of the repeats: the machine may be busy with something else.
+// The best of the repeats: the machine may be busy.
 Speed measure(const Tokenizer& tokenizer, const std::vector<std::string>& texts, int repeats) {
   std::size_t bytes = 0, tokens = 0;
   for (const std::string& text : texts)

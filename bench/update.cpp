@@ -88,7 +88,7 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
     keep("whole step", layers + head + backward + (optimizer ? adamw : 0));
   };
   for (int i = 0; i <= options.repeats; ++i)
-    step(/*counts=*/i > 0);  // the first one warms up
+    step(/*counts=*/i > 0);  // the first one is the warm-up
   if (options.profile) print_kernel_profile([&] { step(false); });
   return times;
 }
@@ -101,7 +101,7 @@ void print(const UpdateOptions& options, const CausalLm& model, const Times& tim
   fmt::print("{}: {:.0f} M parameters, {} x {} tokens, {} {}{}\n", options.shape,
              static_cast<double>(model.shape().parameter_count()) / 1e6, options.sequences,
              options.length, options.device, dtype_name(model.dtype()),
-             options.checkpoint ? ", layers computed anew" : "");
+             options.checkpoint ? ", layers recomputed" : "");
   for (const auto& [part, seconds] : times.best)
     fmt::print("  {:<16} {:9.2f} ms\n", part, seconds * 1e3);
   fmt::print("  {:.0f} tokens/s, {:.1f} TFLOP/s", tokens / whole, flops / whole / 1e12);
@@ -121,7 +121,7 @@ int run_update(const Arguments& arguments) {
   add_number(app, "--repeats", options.repeats, 1, 1000);
   add_threads_option(app, options.threads);
   add_clock_option(app, options.clock);
-  app.add_flag("--checkpoint", options.checkpoint, "compute each layer anew in the backward pass");
+  app.add_flag("--checkpoint", options.checkpoint, "recompute each layer in the backward pass");
   add_choice(app, "--work", options.work, {"forward", "backward", "update"},
              "forward, backward (both passes) or update (AdamW too)");
   app.add_flag("--profile", options.profile, "list the kernels that take most of the time");

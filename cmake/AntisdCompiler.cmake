@@ -1,14 +1,14 @@
-# Warnings, sanitizers, ccache and the revision: what every target shares.
+# Warnings, sanitizers, ccache and the revision: common to all targets.
 add_library(antisd_compiler INTERFACE)
 target_compile_options(antisd_compiler INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers;-fopenmp-simd>
-  # False alarms of g++ 12 inside std::string (GCC bugs 105329, 105651).
+  # False positives of g++ 12 inside std::string (GCC bugs 105329, 105651).
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict;-Wno-stringop-overflow;-Wno-array-bounds>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${ANTISD_WERROR}>>:-Werror>)
 target_include_directories(antisd_compiler INTERFACE "${CMAKE_SOURCE_DIR}/src")
 
-# Tests are compiled more often than they are run: -O1 takes 40 % less time than -O3. The layers that
-# they test keep their own options.
+# Tests are compiled more often than they are run: -O1 takes 40 % less time than -O3. The layers
+# under test keep their own options.
 set(ANTISD_TEST_OPTIONS)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(ANTISD_TEST_OPTIONS -O1)

@@ -1,4 +1,4 @@
-# Everything comes from Debian packages (setup/debian.txt) or from the wheels that setup/run unpacked.
+# All dependencies are Debian packages (setup/debian.txt) or wheels that setup/run unpacked.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(tomlplusplus REQUIRED)
@@ -42,16 +42,16 @@ if(ANTISD_TORCH)
   string(REGEX MATCH "__version__ = '([^']+)'" _ "${torch_version_text}")
   set(ANTISD_TORCH_VERSION "${CMAKE_MATCH_1}")
   add_library(torch INTERFACE IMPORTED GLOBAL)
-  # After the system's folders: the wheel carries an fmt of its own, of another version than ours.
+  # After the system's folders: the wheel contains its own fmt, of another version than ours.
   target_compile_options(torch INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-idirafter ${torch_root}/include>")
-  # at::parallel_for is a template that runs on one thread unless OpenMP is on where it is compiled, while
-  # the BLAS inside it would still start threads for every product. The run time is torch's own copy.
+  # at::parallel_for is a template that runs on one thread unless it is compiled with OpenMP, while
+  # the BLAS inside it would still start threads for every product. The runtime is torch's own copy.
   target_compile_options(torch INTERFACE
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fopenmp>)
   target_link_libraries(torch INTERFACE "${torch_root}/lib/libtorch_cpu.so"
     "${torch_root}/lib/libc10.so" "${torch_root}/lib/libgomp.so.1")
-  # libtorch_cpu needs libcudart and libcupti even without a GPU; they sit in a wheel of their own.
+  # libtorch_cpu needs libcudart and libcupti even without a GPU; they are in a separate wheel.
   target_link_options(torch INTERFACE
     "LINKER:-rpath,${torch_root}/lib:${cuda_wheel}/lib" "LINKER:-rpath-link,${cuda_wheel}/lib")
 endif()
@@ -67,7 +67,7 @@ if(ANTISD_CUDA)
   target_compile_definitions(antisd_compiler INTERFACE ANTISD_CUDA=1)
   target_link_libraries(torch INTERFACE
     "${torch_root}/lib/libtorch_cuda.so" "${torch_root}/lib/libc10_cuda.so" CUDA::cudart)
-  # libtorch_cuda's own needs (cuBLAS, cuDNN, NCCL, ...) are met on the machine that runs it.
+  # libtorch_cuda's own dependencies (cuBLAS, cuDNN, NCCL, ...) are resolved at run time.
   target_link_options(torch INTERFACE "LINKER:--no-as-needed" "LINKER:--allow-shlib-undefined")
 endif()
 

@@ -1,5 +1,5 @@
-# antisd_embed(TARGET HEADER FUNCTION FILE...): the files one after the other as the text that FUNCTION, a
-# std::string_view antisd::FUNCTION() declared in HEADER, returns.
+# antisd_embed(TARGET HEADER FUNCTION FILE...): embeds the concatenated files as the text that
+# std::string_view antisd::FUNCTION(), declared in HEADER, returns.
 function(antisd_embed target header function)
   set(text "")
   foreach(file ${ARGN})

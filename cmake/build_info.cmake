@@ -1,4 +1,4 @@
-# Run at each build: writes OUTPUT (a .cpp that defines kBuildInfo), touching it only when it changes.
+# Runs at every build: writes OUTPUT (a .cpp that defines kBuildInfo) only if it has changed.
 execute_process(COMMAND git -C "${SOURCE}" rev-parse --short=12 HEAD
   OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 if(failed)

@@ -1,6 +1,5 @@
-// libFuzzer: a configuration. Lines up to the first that is "--" are TOML, those behind it are
-// key=value. It is resolved or refused by an InputError, and what is printed of a resolved one
-// resolves to itself.
+// libFuzzer: a configuration. Lines up to the first "--" are TOML, those after it are key=value. It
+// is resolved or rejected with an InputError, and a printed configuration resolves to itself.
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>
@@ -22,7 +21,7 @@ std::string printed_again(const std::string& toml) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  // Files of this machine are no part of the input.
+  // Files of this machine are not part of the input.
   if (text.find("extends") != std::string::npos) return 0;
   const std::size_t mark = text.find("--\n");
   std::string toml;

@@ -1,5 +1,5 @@
-// libFuzzer: the bytes of a connection. Requests are the same however the bytes are cut, stay
-// within the limits, and come out again when they are written anew.
+// libFuzzer: the bytes of a connection. Requests do not depend on how the bytes are split, stay
+// within the limits, and parse the same when they are written again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -28,7 +28,7 @@ struct Parsed {
   int status = 0;
 };
 
-// All requests of the bytes, which come in pieces of 1 to `most`.
+// All requests of the bytes, which arrive in pieces of 1 to `most`.
 Parsed parse(std::string_view bytes, std::size_t most) {
   Parsed parsed;
   HttpRequestParser parser(kLimits);
@@ -64,7 +64,7 @@ void check(const HttpRequest& request) {
     (void)request.parameter(name);
 }
 
-// The request as another program might have sent it.
+// The request as another program might send it.
 std::string written(const HttpRequest& request) {
   std::string path;
   for (const char c : request.path)

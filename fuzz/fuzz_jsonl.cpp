@@ -1,5 +1,5 @@
 // libFuzzer: the bytes of a JSONL stream. Every row must survive being written and read again, and
-// the reader must reach the end whatever the lines before it hold.
+// the reader must reach the end whatever the lines contain.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,5 @@
-// libFuzzer: the bytes of a Parquet file. Every row is JSON or an InputError, and the reader comes
-// to an end. Arrow itself is the wheel's, without instrumentation: what it does wrong shows where
-// it crashes or where our half reads what it gave.
+// libFuzzer: the bytes of a Parquet file. Every row is JSON or an InputError, and the reader ends.
+// Arrow is the wheel's, without instrumentation: its bugs show only in crashes or in our own code.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -13,7 +12,7 @@
 #include "io/parquet.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::int64_t kMostRows = 100'000;  // a header may promise any number of nulls
+  constexpr std::int64_t kMostRows = 100'000;  // a header may claim any number of nulls
   static const int file = memfd_create("fuzz", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, 0) != 0 ||
       pwrite(file, data, size, 0) != static_cast<ssize_t>(size))

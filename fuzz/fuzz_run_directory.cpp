@@ -1,6 +1,6 @@
-// libFuzzer: a run directory that somebody else wrote. The input is cut at NUL bytes; the first
-// byte of a piece names its file. Every reader ends with what it could read; metrics that grow
-// while they are read give what the whole file gives; what the page gets is JSON.
+// libFuzzer: a foreign run directory. The input is split at NUL bytes; the first byte of a piece
+// selects its file. Every reader ends with what it could read; metrics that grow while they are
+// read give the same as the whole file; the page gets valid JSON.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -32,7 +32,7 @@ constexpr std::array<const char*, 7> kFiles = {"metrics.jsonl",
                                                "rollouts/step-000003.jsonl",
                                                "eval/step-000010/aime24.jsonl"};
 
-// In memory where the system has such a folder; of this process, and gone with it.
+// In memory if the system has such a folder; removed with this process.
 struct RunFolder {
   fs::path path;
   RunFolder() {

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
        {{{"type", "function"}, {"function", {{"name", "f"}, {"parameters", {{"a", 1}}}}}}}},
       {"add_generation_prompt", true},
       {"bos_token", "<s>"},
-      // what the seeds read
+      // read by the seeds
       {"name", "World"},
       {"text", "one two  three"},
       {"lines", "a\nb\n\nc"},

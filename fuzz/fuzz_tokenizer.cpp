@@ -1,5 +1,5 @@
-// Bytes as a tokenizer.json; where it loads, a text is encoded and decoded. What follows a NUL byte
-// in the input is that text.
+// Bytes as a tokenizer.json; if it loads, a text is encoded and decoded: the input after a NUL
+// byte.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

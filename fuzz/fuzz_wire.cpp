@@ -1,6 +1,6 @@
-// libFuzzer: what the graders read from processes that run others' code. The first byte says from
-// whom: the tests' results, the interpreter's messages, or a reward command's answers. Nothing but
-// RunError leaves; results are the same however the bytes are cut; a reward is from 0 to 1.
+// libFuzzer: what the graders read from processes that run untrusted code. The first byte selects
+// the source: the tests' results, the interpreter's messages, or a reward command's answers. Only
+// RunError is thrown; results do not depend on how the bytes are split; a reward is from 0 to 1.
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>

@@ -1,10 +1,12 @@
-"""Programs without a solution, for tools/adversary: what a policy that is paid by the tests would try.
+"""Programs without a solution, for tools/adversary: what a policy that is rewarded by tests might
+try.
 
     program = make_program("shadow", random.Random("0:17"), row)
 
-Every family is a function from a random source and a row to a program's text; the same source gives the same text. None
-computes an answer: where a function is defined it returns a constant, an argument, or an object that lies. All are
-harmless outside of a sandbox too: they loop and allocate within bounds and signal nobody but themselves.
+Every family is a function from a random source and a row to a program's text; the same source gives
+the same text. None computes an answer: a function returns a constant, an argument, or an object
+with misleading methods. All are harmless even outside a sandbox: they loop and allocate within
+limits and signal only themselves.
 """
 from adversary_rows import TRIVIAL, TRIVIAL_OUTPUT, called_names
 from adversary_words import (ARRAY, ARRAYS, ASYNC, BASES, BODIES, BUILTINS, CHANGES, DEFINITIONS, DUNDERS, ENDS,
@@ -17,7 +19,7 @@ def indent(text, by=4):
 
 
 def define(entry, body, how="def"):
-    """The text that defines f or Solution().f with a body over the arguments `v`."""
+    """The definition of f or Solution().f with a body that uses the arguments `v`."""
     body = "v = a + tuple(k.values())\n" + body
     if "." not in entry:
         return f"{how} {entry}(*a, **k):\n" + indent(body)

@@ -1,14 +1,15 @@
-"""The rows that tools/adversary attacks: its own, and those of ../shared/data/code where they lie beside the project.
+"""The rows that tools/adversary attacks: its own, and those of ../shared/data/code if they exist.
 
     rows = own_rows() + real_rows(binary, folder, most)
-    weak = [row for row in rows if is_weak_by_text(row)]      # others: probe_of(row), a program for the sandbox
+    weak = [row for row in rows if is_weak_by_text(row)]  # others: probe_of(row)
 
-A row is a dict: name, form (asserts, functional, solution, stdio), tests, solution ("" where none is known), entries
-(the names that its tests take from a program).
+A row is a dict: name, form (asserts, functional, solution, stdio), tests, solution ("" where none
+is known), entries (the names that its tests use from a program).
 
-A row is weak where one of the trivial answers below (a constant, an argument) is right in every call: such a program is no
-cheat there, so weak rows are left out and named. That is decided by the values which the known solution returns (or by the
-expected outputs where none is known), never by whether the tests pass.
+A row is weak if one of the trivial answers below (a constant, an argument) is right in every call:
+such a program does not cheat, so weak rows are skipped and listed. This is decided by the values
+that the known solution returns (or by the expected outputs if none is known), never by whether the
+tests pass.
 """
 import ast
 import builtins
@@ -19,7 +20,7 @@ import os
 import subprocess
 import tempfile
 
-# What a program without a solution may answer, as expressions over its arguments `v`. The NaN ones never equal a right answer.
+# Trivial answers, as expressions over the arguments `v`. The NaN ones never equal a right answer.
 TRIVIAL = [
     "None", "True", "False", "0", "1", "-1", "2", "3", "10", "0.0", "-0.0", "1.0", "''", "'a'", "' '", "[]", "()", "{}",
     "set()", "[[]]", "[()]", "[None]", "[0]", "[1]", "['']", "(0,)", "{0: 0}", "{''}", "b''", "0j", "'Yes'", "'No'", "'YES'",
@@ -28,7 +29,7 @@ TRIVIAL = [
     "set(v[0])",
 ]
 
-# What a stdio program without a solution may print, as expressions over its whole input `s`.
+# Trivial outputs of a stdio program, as expressions over its whole input `s`.
 TRIVIAL_OUTPUT = [
     "''", "s", "s.split()[0]", "s.split()[-1]", "s.split('\\n')[0]", "s.strip().split('\\n')[-1]",
     "'\\n'.join(s.split('\\n')[1:])", "' '.join(s.split())", "'\\n'.join(s.split())", "' '.join(sorted(s.split()))",
@@ -38,7 +39,8 @@ TRIVIAL_OUTPUT = [
     "'No\\n' * min(int(s.split()[0]), 1000)", "str(len(s.split()))", "'Alice'", "'Bob'", "'3'", "'10'", "'-0.0'", "'1e400'",
 ]
 
-# Where a program could lead the tests past their checks: how many a solution reaches, as `data convert` records it.
+# For rows where a program could make the tests skip checks: how many a solution reaches, as
+# recorded by `data convert`.
 CHECKS = {"pairs": 3}
 DOUBLE = "def double(x):\n    return 2 * x\n"
 OWN = [
@@ -114,7 +116,7 @@ OWN = [
 
 
 def called_names(code):
-    """Names that test code calls or uses without defining them."""
+    """Names that test code uses without defining them."""
     tree = ast.parse(code)
     stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     stored |= {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
@@ -160,7 +162,7 @@ def own_rows():
 
 
 def raw_rows(path, most):
-    """At most so many rows of a JSON array or of JSONL, evenly spaced, as text."""
+    """At most `most` rows of a JSON array or of JSONL, evenly spaced, as text."""
     with open(path) as file:
         text = file.read()
     lines = [json.dumps(row) for row in json.loads(text)] if text.lstrip().startswith("[") else text.splitlines()
@@ -168,7 +170,7 @@ def raw_rows(path, most):
 
 
 def real_rows(binary, folder, most):
-    """The rows of every file of the folder that `antisd data convert` makes native rows of, at most so many of each."""
+    """At most `most` rows of every file of the folder that `antisd data convert` can convert."""
     rows = []
     for path in sorted(glob.glob(os.path.join(folder, "*.json*"))):
         source = os.path.basename(path).rsplit(".", 1)[0]
@@ -180,7 +182,7 @@ def real_rows(binary, folder, most):
         for number, line in enumerate(done.stdout.splitlines()):
             row = json.loads(line)
             tests = row.get("tests")
-            if not tests or len(line) > 300_000:  # a few rows of megabytes would take most of the time
+            if not tests or len(line) > 300_000:  # a few huge rows would take most of the time
                 continue
             try:
                 rows.append(make_row(f"{source}/{row.get('id', number)}", tests, str(row.get("solution") or "")))
@@ -197,7 +199,7 @@ def trivial_outputs(text):
             yield None
 
 
-# Runs here over literals and in the sandbox over what a solution returned.
+# Runs here over literals, and in the sandbox over a solution's results.
 JUDGE = r"""
 def norm(x, loose):
     if hasattr(x, "tolist"): x = x.tolist()
@@ -228,7 +230,8 @@ exec(JUDGE, judge)
 
 
 def literal_calls(code):
-    """(arguments, expected) of every `assert f(literals) == literal`; None where an assert has another form."""
+    """(arguments, expected) of every `assert f(literals) == literal`; None if an assert has another
+    form."""
     calls = []
     for node in ast.walk(ast.parse(code)):
         if not isinstance(node, ast.Assert):
@@ -255,7 +258,8 @@ def as_compared(words):
 
 
 def is_weak_by_text(row):
-    """stdio: some trivial output is right in every case; others: some trivial answer is, by their literals."""
+    """stdio: a trivial output is right in every case; others: a trivial answer is, by the literals.
+    """
     if row["form"] != "stdio":
         calls = literal_calls(row["tests"]["code"])
         return bool(calls) and judge["is_weak"](calls, TRIVIAL, False)
@@ -293,8 +297,8 @@ print("weak" if is_weak(calls, TRIVIAL, any(word in CODE for word in ("set(", "s
 
 
 def probe_of(row):
-    """A stdio program that runs the known solution under the row's tests and prints whether the row is weak; None
-    where there is no solution."""
+    """A stdio program that runs the known solution with the row's tests and prints whether the row
+    is weak; None without a solution."""
     if row["form"] == "stdio" or not row["solution"] or not row["entries"]:
         return None
     data = {"CODE": row["tests"]["code"], "ENTRIES": row["entries"], "TRIVIAL": TRIVIAL, "KIND": row["form"]}

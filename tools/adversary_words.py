@@ -1,4 +1,5 @@
-"""The words of tools/adversary's programs: names to shadow, bodies, values, dunders, errors, and whole attacks.
+"""The words of tools/adversary's programs: names to shadow, bodies, values, dunders, errors, and
+whole attacks.
 
 Braces in PATCHES, HARNESS, META and DEFINITIONS are those of str.format.
 """

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Training steps on cores that other programs use too: the default number of threads against one thread.
+"""Training steps on busy cores: the default number of threads compared with one thread.
 
     python3 tools/bench_busy.py build/antisd [--before OTHER/antisd] [--load 6] [--cores 2] [--steps 6] [--rounds 3] [--problems 16]
 
-Countdown (recipes/countdown/quick.toml) beside `--load` busy processes on `--cores` cores; runs take turns, so that what else the
-machine does meets all of them. Printed: the median step of each, and its ratio to one thread in the same round, median and range.
-`--before` is a binary of an earlier revision, with its default threads; `--load 0` is quiet cores.
+Countdown (recipes/countdown/quick.toml) with `--load` busy processes on `--cores` cores; runs
+alternate, so that other load affects all of them. Prints the median step of each, and the median
+and range of its ratio to one thread in the same round. `--before` is the binary of an earlier
+revision, with its default threads; `--load 0` means idle cores.
 """
 import argparse
 import json
@@ -21,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def one_run(program, cores, steps, problems, folder, *flags):
-    """Seconds of each step after the first, which also warms up."""
+    """Seconds of each step after the first, which is the warm-up."""
     command = [program, "train", "recipes/countdown/quick.toml", "method.name=antisd", "eval.every=0", "checkpoint.every=0",
                "record.rollouts_every=0", "record.tensorboard=false", f"train.steps={steps + 1}", f"rollout.prompts_per_step={problems}",
                f"record.dir={folder}",
@@ -41,7 +42,7 @@ def main():
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--problems", type=int, default=16, help="of a step, eight responses each")
+    parser.add_argument("--problems", type=int, default=16, help="per step, eight responses each")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # the busy processes end with it
     cores = sorted(os.sched_getaffinity(0))[:arguments.cores]

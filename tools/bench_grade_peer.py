@@ -1,4 +1,4 @@
-"""Grades a second of PyPI's math-verify over the texts of `antisd-bench grade`, on one core.
+"""Grades per second of PyPI's math-verify over the texts of `antisd-bench grade`, on one core.
 
     .deps/reference/bin/python tools/bench_grade_peer.py --answers FILE.jsonl [--json]
 """

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""How long the report and the dashboard take for long runs (8 runs of 10,000 steps unless told otherwise).
+"""How long the report and the dashboard take for long runs (8 runs of 10,000 steps unless told
+otherwise).
 
     tools/bench_report.py build/antisd [--runs 8] [--steps 10000] [--browsers 50] [--seconds 20]
 
-Report: wall time and size of the page. Dashboard: while one row a second is appended to every run, as many clients as
---browsers ask for what is new every two seconds, as the page does; latency of these updates and of first loads.
+Report: wall time and size of the page. Dashboard: one row per second is appended to every run while
+--browsers clients request updates every two seconds, as the page does; latency of these updates and
+of first loads.
 """
 import argparse
 import http.client
@@ -33,7 +35,8 @@ def ask(address, path):
 
 
 def cursor(body):
-    """Server and version of an answer, without the cost of reading all of it: the clients share one interpreter."""
+    """Server and version of an answer, without parsing all of it: the clients share one
+    interpreter."""
     head = body[:200].decode()
     return re.search(r'"server":"(\w+)"', head)[1], re.search(r'"version":(\d+)', head)[1]
 
@@ -50,7 +53,7 @@ class Client(threading.Thread):
         self.first, self.updates, self.news, self.failed = None, [], 0, 0
 
     def run(self):
-        time.sleep(self.delay)  # browsers do not march in step
+        time.sleep(self.delay)  # browsers are not synchronised
         self.first, body = ask(self.address, "/api/update?since=0")
         server, version = cursor(body)
         while time.monotonic() < self.end:

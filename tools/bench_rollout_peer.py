@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The work of `antisd-bench rollout` done by transformers' generate and by a bare PyTorch loop with a cache of keys and
-values: random weights of the same shape, no end-of-sequence token, sampling at temperature 1.
+"""The work of `antisd-bench rollout` done by transformers' generate and by a bare PyTorch loop with
+a cache of keys and values: random weights of the same shape, no end-of-sequence token, sampling at
+temperature 1.
 
     .deps/reference/bin/python tools/bench_rollout_peer.py --sequences 256 --prompt 64 --new 128
-    build/antisd-bench rollout --shape tiny --sequences 256 --prompt 64 --new 128      # in the same minute
+    build/antisd-bench rollout --shape tiny --sequences 256 --prompt 64 --new 128
 """
 import argparse
 import time
@@ -47,7 +48,7 @@ class BareModel:
         return torch.cat((a * cosine - b * sine, b * cosine + a * sine), -1)
 
     def forward(self, ids, start):
-        """ids [rows, count] at positions from `start`; the logits of the last."""
+        """ids [rows, count] at positions from `start`; returns the logits of the last."""
         rows, count = ids.shape
         end = start + count
         x = F.embedding(ids, self.embedding)
@@ -77,7 +78,7 @@ class BareModel:
 def transformers_generate(shape, device, dtype, prompt, new):
     from transformers import GenerationConfig, Qwen3ForCausalLM
     config = qwen3_config(SHAPES[shape], bos_token_id=None, eos_token_id=None, pad_token_id=0)
-    with torch.device(device):  # a large model's random numbers take minutes on a CPU
+    with torch.device(device):  # random numbers for a large model take minutes on a CPU
         model = Qwen3ForCausalLM(config).to(dtype).eval()
     settings = GenerationConfig(do_sample=True, top_k=0, top_p=1.0, max_new_tokens=new, min_new_tokens=new,
                                 pad_token_id=0, eos_token_id=None)
@@ -85,8 +86,8 @@ def transformers_generate(shape, device, dtype, prompt, new):
 
 
 def timed(device, work, repeats):
-    """Seconds of the first and of the fastest run, and the least processor time of a run: the figure that a busy machine
-    leaves alone. On a GPU the first run also pays for the allocator's memory, as every first step of a program does."""
+    """Seconds of the first and the fastest run, and the least processor time of a run, which other
+    load does not affect. On a GPU the first run includes the allocator's first allocations."""
     runs, processor = [], float("inf")
     for _ in range(repeats):
         if device != "cpu":

@@ -1,9 +1,10 @@
-"""PyPI tokenizers measured as `antisd-bench tokenize` measures ours: texts one by one, one thread, the fastest repeat.
+"""PyPI tokenizers measured in the same way as `antisd-bench tokenize`: texts one by one, one
+thread, the fastest repeat.
 
     .deps/reference/bin/python tools/bench_tokenize_peer.py --model DIR --texts FILE.jsonl [--field problem] [--json] \
         [--against build/antisd-bench]
 
-With --against the program is run on the same texts right after, and the ratio is printed.
+With --against, the program then runs on the same texts, and the ratio is printed.
 """
 
 import argparse

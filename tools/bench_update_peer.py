@@ -1,12 +1,14 @@
-"""Tokens a second of PyTorch in training and in scoring, for the shapes of `antisd-bench update` and `score`.
+"""Tokens per second of PyTorch in training and in scoring, for the shapes of `antisd-bench update`
+and `score`.
 
     .deps/reference/bin/python tools/bench_update_peer.py --shape tiny --sequences 32 --length 128 --threads 2
     python3 tools/bench_update_peer.py --model eager --device cuda --shape qwen3-0.6b [--json]
 
-Training is forward, mean cross entropy, backward and torch.optim.AdamW; scoring is forward, log-softmax, the
-log-probability of the next token and the entropy, without gradients. `--model transformers` is
-Qwen3ForCausalLM with scaled-dot-product attention; `--model eager` is the same maths in plain PyTorch modules
-below, for machines without transformers. Sequences have equal lengths, so the batch needs no padding.
+Training is forward, mean cross entropy, backward and torch.optim.AdamW; scoring is forward,
+log-softmax, the log-probability of the next token and the entropy, without gradients. `--model
+transformers` is Qwen3ForCausalLM with scaled-dot-product attention; `--model eager` is the same
+maths in plain PyTorch modules below, for machines without transformers. Sequences have equal
+lengths, so the batch needs no padding.
 """
 import argparse
 import json
@@ -98,7 +100,8 @@ class TransformersModel(nn.Module):
         return self.model(input_ids=ids, use_cache=False).logits
 
 
-def log_probabilities(logits, ids):  # of the next token: [batch, tokens - 1]; and all: [batch, tokens - 1, vocabulary]
+# Of the next token: [batch, tokens - 1]; and of all: [batch, tokens - 1, vocabulary].
+def log_probabilities(logits, ids):
     everything = logits[:, :-1].float().log_softmax(-1)
     return everything.gather(-1, ids[:, 1:, None]).squeeze(-1), everything
 
@@ -108,7 +111,7 @@ def best_time(step, repeats, device, clock):
         if device == "cuda":
             torch.cuda.synchronize()
     best = float("inf")
-    for i in range(repeats + 1):  # the first one warms up
+    for i in range(repeats + 1):  # the first one is the warm-up
         wait()
         start = clock()
         step()

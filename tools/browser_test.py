@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The report, the dashboard and inspect's page in a real browser: headless Chromium through its driver, standard library alone.
+"""The report, the dashboard and inspect's page in a real browser: headless Chromium through its
+driver, with only the standard library.
 
     tools/browser_test.py build/antisd [--screenshots docs --runs runs/evidence]
 
-Leaves with 0 and a message where chromium or chromedriver is not installed (setup/debian-browser.txt).
+Exits with 0 and a message if chromium or chromedriver is not installed (setup/debian-browser.txt).
 """
 import argparse
 import base64
@@ -38,7 +39,7 @@ class Browser:
         arguments = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
                      f"--user-data-dir={folder}/profile", "--window-size=1200,900"]
         if os.geteuid() == 0:
-            arguments.append("--no-sandbox")  # Chromium has no sandbox for root; the pages are our own
+            arguments.append("--no-sandbox")  # Chromium has none for root
         options = {"binary": chromium, "args": arguments}
         answer = self.send("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})
@@ -57,7 +58,7 @@ class Browser:
         self.send("POST", "/url", {"url": url})
 
     def forget(self):
-        """What earlier pages complained of: a server that ended, a refusal."""
+        """Errors logged by earlier pages: a server that ended, a rejected request."""
         self.open("about:blank")
         self.complaints()
 
@@ -247,7 +248,8 @@ EVIL = '</script><script>window.pwned = 1</script><img src=x onerror="window.pwn
 
 
 def write_hostile_runs(runs):
-    """Markup and names of JavaScript's own in every place that a page shows; damaged and torn files."""
+    """Markup and names of JavaScript built-ins in every place that a page shows; damaged and
+    incomplete files."""
     SyntheticRun(runs / "plain grpo", "grpo", 0, 60, every=20).write_all()
     run = SyntheticRun(runs / 'x"><img src=q onerror="window.pwned = 3">', "antisd", 0, 60, every=20)
     run.write_all()
@@ -326,8 +328,8 @@ def take_pictures(browser, program, runs, screenshots):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program")
-    parser.add_argument("--screenshots", type=pathlib.Path, help="folder for the pictures of the README")
-    parser.add_argument("--runs", type=pathlib.Path, default="runs/evidence", help="what they show: real runs, by tools/evidence_runs")
+    parser.add_argument("--screenshots", type=pathlib.Path, help="folder for the README's screenshots")
+    parser.add_argument("--runs", type=pathlib.Path, default="runs/evidence", help="the runs they show, from tools/evidence_runs")
     arguments = parser.parse_args()
     if arguments.screenshots and not arguments.runs.is_dir():
         parser.error(f"{arguments.runs} is not here: tools/evidence_runs makes the runs that the pictures show")

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Computes every token's advantage of a run anew from its rollout dumps, with numpy alone, and compares.
+"""Recomputes every token's advantage of a run from its rollout dumps, with only numpy, and
+compares.
 
-    python3 tools/check_advantages.py RUN      # exit status 1 where one differs by more than 1e-5
+    python3 tools/check_advantages.py RUN      # exit status 1 if one differs by more than 1e-5
 
-Group advantages, gate, lambda and the per-token term all come from rewards, log-probabilities and entropies of the dump and
-from config.toml; where the dumps begin after step 1 or leave steps out, the gate cannot be followed and lambda is taken from them.
+Group advantages, gate, lambda and the per-token term all come from rewards, log-probabilities and
+entropies of the dump and from config.toml; if the dumps start after step 1 or skip steps, the gate
+cannot be simulated and lambda is taken from them.
 """
 import json
 import math
@@ -16,7 +18,7 @@ import numpy as np
 
 TOLERANCE = 1e-5
 
-# sign of the term, then what the name fixes.
+# The sign of the term, then what the method's name fixes.
 METHODS = {
     "grpo": {"sign": 0, "gated": False},
     "sd": {"sign": 1, "gated": False, "phi": "kl"},
@@ -81,7 +83,7 @@ def log_ratios(rules, row):
 
 
 def gate_statistics(rules, rows):
-    """What the gate may read of a step, by name; {} where there is nothing."""
+    """The gate's possible signals in a step, by name; {} if there are none."""
     if rules.kind == "none" or not rows:
         return {}
     if rules.kind == "entropy":
@@ -95,7 +97,7 @@ def gate_statistics(rules, rows):
 
 
 class Gate:
-    """Follows the gate from the first step: open() once a step."""
+    """Simulates the gate from the first step: call open() once per step."""
 
     def __init__(self, rules):
         self.rules, self.steps, self.seen, self.before = rules, 0, [], math.nan
@@ -109,7 +111,7 @@ class Gate:
         return self.steps < self.rules.warmup
 
     def calibrate(self):
-        """auto: the median where it is large enough, else the mean. Too small: open for good."""
+        """auto: the median if it is large enough, else the mean. Too small: stays open."""
         middle = {name: float(np.median([values[name] for values in self.seen])) for name in self.seen[0]}
         smallest = self.rules.gate["min_warm"]
         if self.read == "auto":
@@ -178,10 +180,10 @@ def token_advantages(rules, advantage, row, weight, outlier_limit):
 
 
 def check_recorded(run, gate):
-    """The choice of the newest checkpoint is ours too."""
+    """The newest checkpoint must have made the same choice."""
     saved = sorted((run / "checkpoints").glob("step-*/state.json"))
     recorded = json.loads(saved[-1].read_text())["gate"] if saved else {}
-    if recorded.get("h_warm") is not None and "statistic" in recorded:  # older checkpoints do not say
+    if recorded.get("h_warm") is not None and "statistic" in recorded:  # absent in older ones
         ours = (gate.read, gate.too_small)
         theirs = (recorded["statistic"], recorded["too_small"])
         assert ours == theirs, f"{saved[-1]}: the gate reads {theirs}, computed anew {ours}"

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Checks what the documents say of the tree, so that a renamed file cannot leave them behind.
+"""Checks what the documents say about the source tree, so that they stay right when files are
+renamed.
 
-Every source path in backticks exists (src/..., tools/..., ...), every function that is named with its
-class exists, every relative link leads somewhere, README links every page of docs/, and no line has
-more than 100 columns. docs/options.md is generated from the options' help texts, whose width is free.
+Every source path in backticks exists (src/..., tools/..., ...), every function that is named with
+its class exists, every relative link has a target, README links every page of docs/, and no line
+has more than 100 columns. docs/options.md is generated from the options' help texts, whose width is
+free.
 """
 import pathlib
 import re
@@ -12,9 +14,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLUMNS = 100
 GENERATED = ROOT / "docs/options.md"
-QUOTES_OUTPUT = {ROOT / "docs/inspect.md"}  # a table as the program prints it, 112 columns wide
+QUOTES_OUTPUT = {ROOT / "docs/inspect.md"}  # a table of the program's output, 112 columns wide
 PLACES = ("src", "tools", "fuzz", "bench", "setup", "recipes", "docs", "cmake")
-# Words that stand for a name of the reader's choice: src/cli/<name>.cpp, src/ops/<name>.h/.cu.
+# Placeholders for a name: src/cli/<name>.cpp, src/ops/<name>.h/.cu.
 PLACEHOLDER = re.compile(r"[<>*$]|\.h/")
 
 
@@ -24,7 +26,7 @@ def documents():
 
 
 def blocks(text):
-    """(number, line, whether it is code) of each line; the marks of a block are code too."""
+    """(number, line, whether it is code) of each line; the fences of a block count as code."""
     code = False
     for number, line in enumerate(text.splitlines(), 1):
         mark = line.lstrip().startswith("```")

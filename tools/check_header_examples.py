@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Compiles the examples that headers open with, so that an example cannot outlive the code it shows.
+"""Compiles the examples at the top of headers, so that they stay right when the code changes.
 
     python3 tools/check_header_examples.py build [HEADER...]
 
-An example is a run of comment lines in the header's opening comment that begin with "//   " and follow an
-empty "//" line. It becomes the body of a function in a generated source; one source holds the examples
-below the tensor line, one those above, and the compiler checks their syntax and types with the flags of
-build/compile_commands.json. Errors name the header and its line.
+An example is a run of comment lines in the header's opening comment that start with "//   " and
+follow an empty "//" line. It becomes the body of a function in a generated source; one source holds
+the examples of layers without torch, one those with it, and the compiler checks their syntax and
+types with the flags of build/compile_commands.json. Errors name the header and its line.
 
-What an example does not declare itself is declared here: NAMES gives the parameters of its function,
-CALLS are functions of the reader's own that take and return anything. "{ ... }" stands for an empty
-body, ") ..." for an empty statement, ", ...}" for further elements. NOT_CODE lists what is no C++, and why.
+What an example does not declare is declared here: NAMES gives the parameters of its function, CALLS
+are placeholder functions that take and return anything. "{ ... }" stands for an empty body, ") ..."
+for an empty statement, ", ...}" for further elements. NOT_CODE lists examples that are not C++, and
+why.
 """
 import json
 import pathlib
@@ -22,11 +23,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from check_includes import SOURCE, layer_of, read_layers
 
-# Functions of the reader's own: they take and return anything.
+# Placeholder functions: they take and return anything.
 CALLS = ("backward bytes_of copy done gather launch log print request_of run save send set_threads show "
          "step stop submit use wait_a_little work write").split()
 
-# What the examples of many headers name, with the header that declares its type.
+# Names that many headers' examples use, with the header that declares their type.
 COMMON = {
     False: ["config/run_config.h const RunConfig& config", "algo/method.h const Method& method",
             "algo/gate.h EntropyGate& gate", "algo/response.h ResponseBatch& batch",
@@ -38,7 +39,7 @@ COMMON = {
            "trainer/train_state.h TrainState& state"],
 }
 
-# Parameters of the function that an example becomes the body of.
+# Parameters of an example's function.
 NAMES = {
     "algo/gate.h": "std::vector<float> values",
     "algo/gate_signal.h": "std::vector<TokenScores> teacher, std::vector<TokenScores> student",
@@ -150,7 +151,7 @@ NAMES = {
     "trainer/updater.h": "Updater& updater, double lr, Shaping shaping",
 }
 
-# Headers that declare what an example names beside its own header.
+# Further headers that an example needs besides its own.
 INCLUDES = ["data/prompt_stream.h", "reward/code/run.h", "reward/pipes.h", "report/sweep/arms.h",
             "run/metrics/statistics.h"]
 INCLUDES_ABOVE = ["model/layer.h", "model/weights.h", "ops/token_scores.h", "optim/schedule.h", "inference/scorer.h",
@@ -158,7 +159,7 @@ INCLUDES_ABOVE = ["model/layer.h", "model/weights.h", "ops/token_scores.h", "opt
                   "run/stop_signals.h", "trainer/policy_objective.h", "trainer/gradient_pass.h",
                   "trainer/trainer.h"]
 
-FILE_SCOPE = {"cli/command_testing.h", "model/layer_parameters.h", "ops/simd.h"}  # definitions, which cannot stand in a function
+FILE_SCOPE = {"cli/command_testing.h", "model/layer_parameters.h", "ops/simd.h"}  # definitions
 
 NOT_CODE = {
     "data/code_rows.h": "columns of data sets",
@@ -223,7 +224,7 @@ def source_of(headers, above):
 
 
 def flags_of(build, target):
-    """The compiler with the flags of a target's sources, and where it runs."""
+    """The compiler with the flags of a target's sources, and its working directory."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         if f"/{target}.dir/" in entry["command"] and "c++-header" not in words:
@@ -234,7 +235,7 @@ def flags_of(build, target):
 
 
 def compile_examples(build, target, headers, above):
-    """What the compiler says of the examples; "" where all are right."""
+    """The compiler's errors in the examples; "" if there are none."""
     words, folder = flags_of(build, target)
     command = [*words, "-w", "-fsyntax-only", "-x", "c++", "-"]
     done = subprocess.run(command, cwd=folder, input=source_of(headers, above), text=True, capture_output=True)

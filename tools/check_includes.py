@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Holds every #include between the directories of src/ to the order of src/CMakeLists.txt, and the documents to it.
+"""Checks every #include between the directories of src/ against src/CMakeLists.txt, and the
+documents too.
 
-A layer may include itself and the layers that its antisd_layer(... USES ...) line names. Nothing below the
-tensor line may include torch, and nothing at all may include <torch/torch.h>, which takes 20 s to compile.
-docs/architecture.md lists the same layers from the top down, and the map of README.md has every directory of src/.
+A layer may include itself and the layers that its antisd_layer(... USES ...) line names. Layers
+below the tensor line may not include torch, and no layer may include <torch/torch.h>, which takes
+20 s to compile. docs/architecture.md lists the same layers from the top down, and the map of
+README.md has every directory of src/.
 """
 import pathlib
 import re
@@ -11,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
-APART = ("core/faults/", "io/parquet/", "ops/optest/")  # libraries and programs of their own
+APART = ("core/faults/", "io/parquet/", "ops/optest/")  # separate libraries and programs
 TORCH = re.compile(r"^(ATen|c10|torch|caffe2)/")
 
 
@@ -35,7 +37,8 @@ def read_layers():
 
 
 def layer_of(file, layers):
-    """The layer of the deepest directory that holds the file; None for a program or a library of its own."""
+    """The layer of the deepest directory that contains the file; None for a separate program or
+    library."""
     holders = [(path, name) for name, (path, _, _) in layers.items() if file.startswith(path + "/")]
     return max(holders)[1] if holders and not file.startswith(APART) else None
 

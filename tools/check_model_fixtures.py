@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Recomputes testdata/model in float64 numpy, apart from transformers, and fails where the two differ.
+"""Recomputes testdata/model in float64 numpy, independently of transformers, and fails if they
+differ.
 
     .deps/reference/bin/python tools/check_model_fixtures.py
 
-Checked: logits, log-probabilities and entropies under config.json and config_v4.json, the gradients along random directions
-by central differences, the rotary tables. Then each fixture is computed with one thing wrong at a time (a window one key
-wider, YaRN on the sliding layers, ...): the recorded logits must tell.
+Checked: logits, log-probabilities and entropies under config.json and config_v4.json, the gradients
+along random directions by central differences, the rotary tables. Then each fixture is computed
+with one deliberate mistake at a time (a window one key wider, YaRN on the sliding layers, ...): the
+recorded logits must differ.
 """
 import json
 import math
@@ -36,7 +38,7 @@ def load(path):
 
 
 def rope_of(config, layer_type):
-    """The settings that hold for one layer type, whichever way the file says it."""
+    """The settings of one layer type, in either format of the file."""
     olmo = config["model_type"] == "olmo3"
     rope = dict(config.get("rope_scaling") or config.get("rope_parameters") or {})
     if layer_type in rope:
@@ -47,7 +49,7 @@ def rope_of(config, layer_type):
 
 
 def rotary(config, layer_type):
-    """-> (frequencies [head_dim / 2], what cos and sin are multiplied by)"""
+    """-> (frequencies [head_dim / 2], the factor of cos and sin)"""
     rope = rope_of(config, layer_type)
     dim = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     base, index = rope["rope_theta"], np.arange(dim // 2, dtype=np.float64)
@@ -137,7 +139,7 @@ class Model:
         if self.kind == "olmo3":  # over all heads at once
             q, k = self.norm(q, f"{prefix}.q_norm"), self.norm(k, f"{prefix}.k_norm")
         q, k, v = (y.reshape(len(x), -1, self.dim) for y in (q, k, v))
-        if self.kind.startswith("qwen3"):  # head by head
+        if self.kind.startswith("qwen3"):  # per head
             q, k = self.norm(q, f"{prefix}.q_norm"), self.norm(k, f"{prefix}.k_norm")
         q, k = self.rotate(q, layer_type), self.rotate(k, layer_type)
         group = self.heads // self.kv_heads
@@ -208,7 +210,8 @@ def evaluate(model, expected):
 
 
 def gradient_error(config, weights, expected):
-    """Largest relative difference between recorded gradients and central differences, a direction for each tensor."""
+    """Largest relative difference between recorded gradients and central differences, one direction
+    per tensor."""
     random, worst, step = np.random.default_rng(1), 0.0, 1e-5
     for name, value in weights.items():
         grad = expected[f"grad.{name}"].astype(np.float64)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Checks namespaces and the names of types.
 
-A file of src/X lies in `namespace antisd::inline X`, or in a namespace within it, so that the linker tells the directories'
-names apart. Helpers of tests are in antisd::testing.
+A file of src/X is in `namespace antisd::inline X`, or in a namespace inside it, so that the linker
+distinguishes the directories' names. Helpers of tests are in antisd::testing.
 
-No two types of src/, bench/ and fuzz/ have one name. In one directory they would be one type to the linker, which keeps
-either's functions; in two, whoever sees both could not say which is meant. Types of anonymous namespaces are a file's own;
-a type that a *_test.cpp defines for itself belongs into one.
+No two types of src/, bench/ and fuzz/ have the same name. In one directory they would be one type
+to the linker, which keeps either's functions; in two, code that sees both would be ambiguous. Types
+in anonymous namespaces are local to a file; a type of a *_test.cpp belongs in one.
 """
 import collections
 import pathlib

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Arms of a sweep against GRPO at equal steps, equal sampled tokens and equal mean length, paired by seed.
+"""Compares arms of a sweep with GRPO at equal steps, equal sampled tokens and equal mean length,
+paired by seed.
 
     python3 tools/compare_arms.py docs/evidence/accuracy-400.csv [--baseline grpo]
 
-Columns of the file: arm, seed, step, accuracy, length (the mean length of the step's responses), as tools/sweep_accuracy.py writes
-them. Intervals are Student's t over seeds, 95 %; all seeds share one set of problems, and the choice of these is in no interval.
-"Equal tokens" compares an arm at a step with GRPO where it has sampled as many tokens, "equal length" with GRPO where its
-responses are as long, both interpolated between evaluations of the same seed. Equal length is compared while GRPO's responses
-grow (steps up to 200); a seed whose GRPO never wrote as long ones is left out.
+Columns of the file: arm, seed, step, accuracy, length (the mean length of the step's responses), as
+tools/sweep_accuracy.py writes them. Intervals are Student's t over seeds, 95 %; all seeds share one
+set of problems, and the intervals do not include the choice of these. "Equal tokens" compares an
+arm at a step with GRPO when it has sampled as many tokens, "equal length" with GRPO when its
+responses are as long, both interpolated between evaluations of the same seed. Equal length is
+compared while GRPO's responses grow (steps up to 200); a seed whose GRPO never wrote such long ones
+is left out.
 """
 import argparse
 import csv
@@ -30,7 +33,7 @@ def read(path):
             curve.sort()
             tokens, whole = 0.0, []
             for before, now in zip([curve[0], *curve], curve):
-                first = before[2] or now[2]  # nothing was sampled at step 0: the first length stands for it
+                first = before[2] or now[2]  # nothing is sampled at step 0: use the first length
                 tokens += (now[0] - before[0]) * (first + now[2]) / 2
                 whole.append((*now, tokens))
             seeds[seed] = whole
@@ -38,7 +41,7 @@ def read(path):
 
 
 def at(points, x):
-    """The polyline's y, or nothing outside it. Where it turns back the first crossing counts."""
+    """The polyline's y, or nothing outside it. If it turns back, the first crossing counts."""
     for (x0, y0), (x1, y1) in zip(points, points[1:]):
         if min(x0, x1) <= x <= max(x0, x1) and x0 != x1:
             return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
@@ -66,7 +69,8 @@ def by_step(arm, baseline, step):
 
 
 def by_column(arm, baseline, step, column, last=math.inf):
-    """Against the baseline where its column has the arm's value; up to step `last` of both."""
+    """Compared with the baseline where its column has the arm's value; up to step `last` of both.
+    """
     found = []
     for seed in arm:
         here = at_step(arm[seed], step)

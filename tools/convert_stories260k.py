@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Turns the legacy file of stories260K, a trained Llama of 260,032 parameters, into a Hugging Face directory.
+"""Turns the legacy file of stories260K, a trained Llama of 260,032 parameters, into a Hugging Face
+directory.
 
     .deps/reference/bin/python tools/convert_stories260k.py ../shared/data/weights/stories260K OUTPUT [--check]
 
-The legacy model turns neighbouring values (0, 1), (2, 3), ... of a head by one angle; Hugging Face turns value i and value
-i + head_dim / 2. The rows of the query and key projections are reordered so that both give the same scores.
+The legacy model rotates neighbouring values (0, 1), (2, 3), ... of a head by one angle; Hugging
+Face rotates value i and value i + head_dim / 2. The rows of the query and key projections are
+reordered so that both give the same scores.
 
-OUTPUT/greedy.json holds the beginning-of-text token and its greedy continuation by 200 ids, computed here in NumPy in the
-original interleaved form from the legacy weights, and whether their text is the one that the model's author published.
---check also runs transformers on the directory.
+OUTPUT/greedy.json holds the beginning-of-text token and its greedy continuation of 200 ids,
+computed here in NumPy from the legacy weights in the original interleaved form, and whether their
+text is the one that the model's author published. --check also runs transformers on the directory.
 """
 import argparse
 import hashlib
@@ -19,7 +21,7 @@ import struct
 import numpy as np
 
 STEPS = 200
-# Of the text that llama2.c's own test expects of this file at temperature 0 and 200 steps.
+# The hash of the text that llama2.c's own test expects of this file at temperature 0 and 200 steps.
 PUBLISHED_SHA256 = "beeb5cb46785efee81a8545300b31e396b595e5ce6f3b77db201545501981d14"
 BOS = 1
 
@@ -52,7 +54,7 @@ def read_legacy(path):
         count = int(np.prod(sizes))
         weights[name] = values[at : at + count].reshape(sizes)
         at += count
-    tables = shape["positions"] * shape["head_dim"]  # cosines and sines that nothing reads any more
+    tables = shape["positions"] * shape["head_dim"]  # unused cosines and sines
     assert at + tables == len(values), "the file's length does not fit its header"
     return shape, weights
 
@@ -162,8 +164,8 @@ def write_safetensors(path, tensors):
 
 
 def write_tokenizer(directory, pieces):
-    """SentencePiece's BPE as Hugging Face writes it: a piece is made by joining any two pieces that spell it, those with
-    the higher score first; unknown characters become byte pieces."""
+    """SentencePiece's BPE as Hugging Face writes it: a piece is made by joining any two pieces that
+    spell it, higher scores first; unknown characters become byte pieces."""
     names = ["<unk>", "<s>", "</s>"]
     names += [piece.decode().replace(" ", "\u2581") for piece, _ in pieces[3:]]
     vocabulary = {name: i for i, name in enumerate(names)}
@@ -261,7 +263,7 @@ def check_with_transformers(directory, ids, text):
     tokenizer = AutoTokenizer.from_pretrained(directory)
     assert tokenizer.decode(ids, skip_special_tokens=True) == text, "the tokenizer decodes otherwise"
     encoded = tokenizer.encode(text)
-    # The cut at 200 tokens falls where the text would go on, so that its last word may be split otherwise.
+    # The text is cut at 200 tokens, so its last word may be tokenized differently.
     assert encoded[:-3] == ids[: len(encoded) - 3], "the tokenizer encodes otherwise"
     print(f"transformers: {len(likeliest)} of {len(likeliest)} tokens equal")
 

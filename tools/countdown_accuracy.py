@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Held-out accuracy of a model on the countdown task, sampled at temperature 1: `data show`, `generate` and `grade` piped together.
+"""Held-out accuracy of a model on the countdown task, sampled at temperature 1: `data show`,
+`generate` and `grade` piped together.
 
     tools/countdown_accuracy.py build/antisd MODEL [--problems 512] [--seed 0] [--max-tokens 224] [-- options of generate]
 """

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""How fast the dashboard answers beside connections that do nothing and connections that drip, all from loopback.
+"""How fast the dashboard answers while other connections are idle or very slow, all from loopback.
 
     tools/dashboard_load.py build/antisd                  # 500 idle, 64 dripping, 20 s
     tools/dashboard_load.py build/antisd --idle 2000      # more than its table holds
 
-Idle ones connect and stay silent; dripping ones send a byte of a header every half second and connect again when they are
-closed. An update is asked for on a new connection each time. Standard library alone; ends by itself.
+Idle ones connect and send nothing; dripping ones send a byte of a header every half second and
+reconnect when they are closed. Each update is requested on a new connection. Uses only the standard
+library.
 """
 import argparse
 import os
@@ -61,12 +62,12 @@ class Load(threading.Thread):
         try:
             connection.send(HEADER[at:at + 1] or b"x")
         except OSError:
-            pass  # closed: read() hears of it
+            pass  # closed: read() notices
 
     def read(self, connection, kind):
         try:
             if connection.recv(4096):
-                return  # a 408, the end comes behind it
+                return  # a 408, then the end
         except BlockingIOError:
             return
         except OSError:
@@ -84,7 +85,7 @@ class Load(threading.Thread):
 
 
 def ask(address, path):
-    """Seconds until the whole answer is there, and the answer."""
+    """Seconds until the answer is complete, and the answer."""
     begin = time.perf_counter()
     with socket.create_connection(address, timeout=60) as connection:
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())

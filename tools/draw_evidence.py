@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws docs/evidence/curves.svg from docs/evidence/accuracy.csv: held-out accuracy by step, a panel a teacher; and
-docs/evidence/plateau.svg from docs/evidence/accuracy-400.csv: accuracy and length of the runs of 400 steps.
-Bold is the mean over seeds, faint each seed."""
+"""Draws docs/evidence/curves.svg from docs/evidence/accuracy.csv: held-out accuracy by step, one
+panel per teacher; and docs/evidence/plateau.svg from docs/evidence/accuracy-400.csv: accuracy and
+length of the runs of 400 steps. Bold is the mean over seeds, faint each seed."""
 import csv
 import pathlib
 
@@ -14,7 +14,7 @@ WIDTH, HEIGHT, LEFT, TOP, BOTTOM, PANEL, GAP = 760, 330, 50, 34, 70, 320, 50
 
 
 class Scale:
-    """What a panel's axes show: `marks` of y with their text, steps up to `steps`."""
+    """A panel's axes: `marks` of y with their text, steps up to `steps`."""
 
     def __init__(self, steps, step_marks, highest, marks):
         self.steps, self.step_marks, self.highest, self.marks = steps, step_marks, highest, marks
@@ -44,7 +44,7 @@ def draw_panel(curves, arms, scale, title, left):
 
 
 def read(name, column):
-    """teacher -> arm -> seed -> step -> value; the teacher is "" where the file has none."""
+    """teacher -> arm -> seed -> step -> value; the teacher is "" if the file has none."""
     curves = {}
     with open(FOLDER / name) as file:
         for row in csv.DictReader(file):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws docs/phi.svg: what AntiSD adds to a token's advantage, against default self-distillation."""
+"""Draws docs/phi.svg: what AntiSD adds to a token's advantage, compared with default
+self-distillation."""
 import math
 import pathlib
 

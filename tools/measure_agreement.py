@@ -3,9 +3,9 @@
     .deps/reference/bin/python tools/measure_agreement.py FILE... [--peer] [--whole] [--list]
 
 A FILE is JSONL with rows {"answer", "response", "correct"}, or a Python test file whose
-pytest.mark.parametrize tables name their columns gold, pred and expected (or result); such a file is
-read, never run. Every pair is given to `antisd grade math --raw` alike, whatever options its
-test would set; --whole grades responses as a rollout's whole text instead. --list prints the pairs that
+pytest.mark.parametrize tables name their columns gold, pred and expected (or result); such a file
+is parsed, never run. Every pair is graded by `antisd grade math --raw`, whatever options its test
+would set; --whole grades responses as a rollout's whole text instead. --list prints the pairs that
 our grader labels differently. A pair left undecided disagrees with either label.
 """
 import argparse
@@ -72,7 +72,7 @@ def peer_verdicts(pairs):
     for gold, found, _ in pairs:
         try:
             verdicts.append(bool(verify(parse(gold), parse(found))))
-        except Exception:  # its parsers raise many kinds; none of them is a verdict
+        except Exception:  # its parsers raise many kinds of errors; none is a verdict
             verdicts.append(None)
     return verdicts
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""How far a model's log-probabilities drift between the sampler, the scorer and fp32 on the CPU, on responses that the
-model samples itself.
+"""The differences of a model's log-probabilities between the sampler, the scorer and fp32 on the
+CPU, on responses that the model samples itself.
 
     build/antisd data show countdown:4 --limit 64 > prompts.jsonl
     tools/measure_drift.py build/antisd models/countdown prompts.jsonl --template '{problem} |' --device cuda --dtype bf16
 
-Prints the mean and the largest |delta logp| of the sampled tokens, sampler against scorer and scorer against fp32.
+Prints the mean and the largest |delta logp| of the sampled tokens, sampler against scorer and
+scorer against fp32.
 """
 import argparse
 import json
@@ -24,7 +25,8 @@ def rows_of(program, *arguments, rows=None):
 
 
 def bf16_copy(model, directory):
-    """The model with its weights rounded to bf16, as models are published: both precisions then hold the same numbers."""
+    """The model with its weights rounded to bf16, as models are published: both precisions then
+    have the same weights."""
     from safetensors.torch import load_file, save_file
     shutil.copytree(model, directory, ignore=shutil.ignore_patterns("*.safetensors*"), dirs_exist_ok=True)
     weights = {}
@@ -49,8 +51,8 @@ def main():
     parser.add_argument("program", help="antisd, or a command that starts it")
     parser.add_argument("model")
     parser.add_argument("prompts", help="JSONL rows")
-    parser.add_argument("--template", default="{prompt}", help="the prompt of a row: a text with {column} in it")
-    parser.add_argument("--n", type=int, default=4, help="samples of a prompt")
+    parser.add_argument("--template", default="{prompt}", help="the prompt of a row: a text that contains {column}")
+    parser.add_argument("--n", type=int, default=4, help="samples per prompt")
     parser.add_argument("--max-tokens", type=int, default=256)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")

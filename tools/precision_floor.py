@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What 16 bits cost at least: the log-probabilities of a random Qwen3 in fp32, and again with nothing changed but the
-inputs of its matrix products, rounded to bf16 or fp16. Weights hold bf16 values in both, sums, norms, attention and
-logits are fp32 in both: no program that feeds 16-bit operands to the products can be nearer to fp32 than this, up to luck.
+"""The least error of 16 bits: the log-probabilities of a random Qwen3 in fp32, and again with only
+the inputs of its matrix products rounded to bf16 or fp16. In both, weights hold bf16 values, and
+sums, norms, attention and logits are fp32: no program with 16-bit operands in its products can be
+closer to fp32, except by chance.
 
     .deps/reference/bin/python tools/precision_floor.py --shape qwen3-0.6b
 
-The last norm scales the logits until the mean entropy is below --entropy, as `antisd-bench precision` does.
+The last norm scales the logits until the mean entropy is below --entropy, as `antisd-bench
+precision` does.
 """
 import argparse
 

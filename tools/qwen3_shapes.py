@@ -1,4 +1,5 @@
-"""The shapes of `antisd-bench` that the scripts beside it need, and transformers' configuration for them."""
+"""The shapes of `antisd-bench` that the other scripts need, and transformers' configuration for
+them."""
 SHAPES = {  # hidden, layers, heads, kv_heads, head_dim, intermediate, vocabulary, tied
     "tiny": (192, 4, 6, 6, 32, 512, 512, True),
     "qwen3-0.6b": (1024, 28, 16, 8, 128, 3072, 151_936, True),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Prints the scalars of a folder of TensorBoard event files as JSON, {tag: [[step, value], ...]}, as TensorBoard itself
-reads them: checksums verified, what a resumed run replaced left out. For the tests of src/run/metrics.
+"""Prints the scalars of a folder of TensorBoard event files as JSON, {tag: [[step, value], ...]},
+as TensorBoard itself reads them: checksums are verified, and values that a resumed run replaced are
+left out. For the tests of src/run/metrics.
 
     .deps/reference/bin/python tools/read_tensorboard.py RUN
 """

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Records what transformers makes of the countdown tokenizer and of chats, for src/data/*_test.cpp.
+"""Records transformers' results for the countdown tokenizer and for chats, for src/data/*_test.cpp.
 
     .deps/reference/bin/python tools/record_document_fixtures.py MODEL
 
-MODEL is a directory with the task's tokenizer files as `antisd pretrain` writes them (run/new_model, or a checkpoint's model/).
-testdata/data/countdown_ids.json   texts, their ids, and what the ids decode to, under AutoTokenizer
-testdata/data/chat_masks.json      conversations under a template with generation blocks and the tokenizer testdata/text/qwen: ids,
+MODEL is a directory with the task's tokenizer files as `antisd pretrain` writes them
+(run/new_model, or a checkpoint's model/). testdata/data/countdown_ids.json   texts, their ids, and
+what the ids decode to, under AutoTokenizer testdata/data/chat_masks.json      conversations under a
+template with generation blocks and the tokenizer testdata/text/qwen: ids,
                                    and which of them transformers' return_assistant_tokens_mask marks
 """
 

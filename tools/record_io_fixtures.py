@@ -1,5 +1,5 @@
 """Records testdata/io: small files written by pyarrow, safetensors and huggingface_hub
-that the tests of src/io are compared with.
+that the tests of src/io compare with.
 
     .deps/reference/bin/python tools/record_io_fixtures.py
 """
@@ -20,7 +20,7 @@ UTC = dt.timezone.utc
 
 
 def parquet_columns():
-    """name -> (type, four values, the four JSON values that a reader should make of them)"""
+    """name -> (type, four values, the four JSON values that a reader should return)"""
     moment = dt.datetime(2024, 2, 29, 23, 59, 58, 123456)
     early = dt.datetime(1901, 12, 31, 0, 0, 0, 1000)
     chat = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
@@ -77,12 +77,12 @@ def record_parquet():
     columns = parquet_columns()
     table = pa.table({name: pa.array(values, type=type_) for name, (type_, values, _) in columns.items()})
     rows = [{name: expected[i] for name, (_, _, expected) in columns.items()} for i in range(4)]
-    # Row groups of 3 and 1 rows; both page versions and codecs are met.
+    # Row groups of 3 and 1 rows; both page versions and codecs occur.
     pq.write_table(table, FOLDER / "types.parquet", row_group_size=3, compression="zstd")
     with open(FOLDER / "types.jsonl", "w", encoding="utf-8") as out:
         for row in rows:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
-    # A v2 page layout, a codec of its own, many row groups.
+    # A v2 page layout, another codec, many row groups.
     many = pa.table({"n": pa.array(range(5000)), "s": pa.array([str(i) * (i % 7) for i in range(5000)])})
     pq.write_table(many, FOLDER / "many.parquet", row_group_size=700, compression="snappy",
                    data_page_version="2.0", data_page_size=512)
@@ -99,7 +99,7 @@ def tensor_spec(dtype, shape, data, alive):
 
 
 def record_safetensors():
-    # Every type whose name the library knows in Python; bytes count up from the tensor's number.
+    # Every type that the library supports in Python; bytes count up from the tensor's number.
     types = {"bool": 1, "uint8": 1, "int8": 1, "float8_e5m2": 1, "float8_e4m3fn": 1, "float8_e8m0fnu": 1,
              "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float32": 4,
              "complex64": 8, "float64": 8, "int64": 8, "uint64": 8}
@@ -110,7 +110,7 @@ def record_safetensors():
     specs["scalar"] = tensor_spec("float32", [], bytes(4), alive)
     specs["empty"] = tensor_spec("float32", [0, 5], b"", alive)
     specs["weird \"name\" é\n"] = tensor_spec("uint8", [1], b"\x07", alive)
-    # One entry of metadata only: the library writes more in no particular order.
+    # Only one entry of metadata: the library writes several in no particular order.
     blob = bytes(safetensors.serialize(specs, metadata={"format": "pt"}))
     (FOLDER / "types.safetensors").write_bytes(blob)
     listing = [{"name": name, "dtype": info["dtype"], "shape": info["shape"], "data": bytes(info["data"]).hex()}

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Records testdata/model: small random models of every architecture and what transformers computes with them.
+"""Records testdata/model: small random models of every architecture and what transformers computes
+with them.
 
     .deps/reference/bin/python tools/record_model_fixtures.py
 
-A fixture is a Hugging Face directory as save_pretrained writes it, plus `expected.safetensors` (what the model gives in
-fp32 with eager attention, each sequence run alone) and `config_v4.json` (the same model in the words of transformers 4).
-`rope.json` holds rotary frequencies of real and odd settings. tools/check_model_fixtures.py recomputes everything in
-float64 numpy.
+A fixture is a Hugging Face directory as save_pretrained writes it, plus `expected.safetensors` (the
+model's results in fp32 with eager attention, each sequence by itself) and `config_v4.json` (the
+same model in the format of transformers 4). `rope.json` holds rotary frequencies of real and
+unusual settings. tools/check_model_fixtures.py recomputes everything in float64 numpy.
 
-Olmo-3: its authors mean YaRN for the full-attention layers only. Some releases of transformers 5 apply it to the
-sliding-window layers too; 5.22.2 keeps one table per layer type and needs no patch. `require_plain_sliding_rope` stops
-the recording under a release that does it wrong.
+Olmo-3: its authors mean YaRN for the full-attention layers only. Some releases of transformers 5
+apply it to the sliding-window layers too; 5.22.2 keeps one table per layer type and needs no patch.
+`require_plain_sliding_rope` stops the recording under a release that is wrong.
 
 The pad token is none in all of them: transformers drops the embedding's gradient at the pad id.
 """
@@ -50,7 +51,8 @@ FIXTURES = {
                                           num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=False,
                                           decoder_sparse_step=2, mlp_only_layers=[3], tie_word_embeddings=True,
                                           rope_parameters=PLAIN), {}),
-    # The betas put one frequency in the middle of the ramp; the attention factor is not the one that follows from 4.
+    # The betas put one frequency in the middle of the ramp; the attention factor is not the default
+    # for 4.
     "olmo3_yarn": ("olmo3", dict(num_hidden_layers=5, num_attention_heads=2, num_key_value_heads=1, sliding_window=6,
                                  rms_norm_eps=1e-6, rope_parameters={
                                      "full_attention": dict(YARN, beta_fast=4.0, beta_slow=0.25, attention_factor=1.25),
@@ -99,7 +101,8 @@ def require_plain_sliding_rope(model):
 
 
 class NearTie(Exception):
-    """The last expert taken and the first left out are so close that rounding could swap them."""
+    """The last chosen expert and the first one not chosen are so close that rounding could swap
+    them."""
 
 
 def refuse_near_ties(model):
@@ -134,7 +137,8 @@ def expected_of(model, generator):
 
 
 def gradients_of(model):
-    """By the names on disk, where every expert stands alone. Copies: saving in half precision casts the model's own."""
+    """By the names on disk, where every expert is separate. Copies: saving in half precision casts
+    the model's own."""
     result = {}
     for key, value in model.named_parameters():
         assert value.grad is not None, key
@@ -150,7 +154,7 @@ def gradients_of(model):
 
 
 def model_and_expected(seed, model_type, fields, dtype):
-    """Of the first seed, from the given one on, that has no near ties."""
+    """With the first seed, from the given one on, that has no near ties."""
     while True:
         model, generator = random_model(seed, model_type, fields, dtype)
         if model_type == "olmo3":
@@ -180,15 +184,16 @@ def v4_config(config):
         config["num_experts"] = config.pop("num_local_experts")
     if config["model_type"] in ("qwen2", "qwen3"):
         config.pop("layer_types")
-        config["sliding_window"] = config["sliding_window"] or 4  # without use_sliding_window it says nothing
+        config["sliding_window"] = config["sliding_window"] or 4  # unused without use_sliding_window
     return dict(sorted(config.items()))
 
 
 def require_same_config(name, folder, old):
-    """transformers reads config_v4.json as the same model, but for one fault of its own."""
+    """transformers reads config_v4.json as the same model, except for one bug."""
     new = AutoConfig.from_pretrained(folder).to_dict()
     old = AutoConfig.for_model(**json.loads(json.dumps(old))).to_dict()
-    if old["model_type"] == "olmo3":  # it reads rope_theta for the full layers and takes 500000 for the sliding ones
+    # It reads rope_theta for the full layers and takes 500000 for the sliding ones.
+    if old["model_type"] == "olmo3":
         assert old["rope_parameters"]["sliding_attention"].pop("rope_theta") == 500000.0
         new["rope_parameters"]["sliding_attention"].pop("rope_theta")
     new["rope_parameters"].pop("type", None), old["rope_parameters"].pop("type", None)
@@ -197,7 +202,7 @@ def require_same_config(name, folder, old):
 
 
 def require_same_logits(folder, expected):
-    """What lies on disk is the model that was run."""
+    """The files hold the model that was run."""
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
                                                  experts_implementation="eager")
     begin, end = expected["sequence_offsets"][2:4].tolist()

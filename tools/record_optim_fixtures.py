@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records what torch.optim.AdamW with clip_grad_norm_ does to the parameters of a tiny model, in double precision, for the
-tests of src/optim: testdata/optim/adamw.safetensors.
+"""Records what torch.optim.AdamW with clip_grad_norm_ does to the parameters of a tiny model, in
+double precision, for the tests of src/optim: testdata/optim/adamw.safetensors.
 
     .deps/reference/bin/python tools/record_optim_fixtures.py
 """

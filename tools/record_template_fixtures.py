@@ -4,12 +4,12 @@
     .deps/reference/bin/python tools/record_template_fixtures.py [--shared ../shared] [--text DIR]
 
 testdata/text/template_snippets.json   own snippets (tools/template_snippets.py) with the text each
-                                       renders, or null where rendering or parsing must fail
+                                       renders, or null if rendering or parsing must fail
 testdata/text/template_chats.json      own conversations (tools/template_conversations.py), and for
                                        each real template of shared/data/models the length and SHA-256
-                                       of every render, or null where it fails. The texts themselves
+                                       of every render, or null if it fails. The texts themselves
                                        hold prose of the templates and are not kept; --text writes
-                                       them to a folder for a look at a difference.
+                                       them to a folder to look at differences.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def render(template, variables):
     try:
         return _compile_jinja_template(template).render(**copy.deepcopy(variables))
-    except Exception:  # whatever Python raises is an error for us, too
+    except Exception:  # any Python exception is an error
         return None
 
 

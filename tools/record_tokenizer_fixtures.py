@@ -1,10 +1,12 @@
-"""Writes testdata/text/: small tokenizers trained on our own texts, and what PyPI `tokenizers` and transformers make of them.
+"""Writes testdata/text/: small tokenizers trained on our own texts, and the results of PyPI
+`tokenizers` and transformers.
 
     .deps/reference/bin/python tools/record_tokenizer_fixtures.py
 
-Each folder of testdata/text/ is a model directory; expected.json beside its tokenizer holds, per text of texts.json, the ids, the ids with
-special tokens, and the two decodings where they are not the text itself. real_<name>.json holds the ids of the same texts
-under real tokenizers, which lie in ../shared/data and are not part of the repository.
+Each folder of testdata/text/ is a model directory; expected.json beside its tokenizer holds, per
+text of texts.json, the ids, the ids with special tokens, and the two decodings if they differ from
+the text. real_<name>.json holds the ids of the same texts under real tokenizers, which are in
+../shared/data and not part of the repository.
 """
 
 import json

@@ -3,9 +3,10 @@
 
     .deps/reference/bin/python tools/record_trainer_fixtures.py   # the same bytes each time
 
-The model is testdata/model/qwen3_gqa_tied. Rollouts, rewards and teacher prompts are made up (updates.json); each step scores the
-teacher with the weights of the step, takes s from its own forward pass, and applies torch.optim.AdamW after clip_grad_norm_.
-updates.safetensors holds the change of every weight after the third step.
+The model is testdata/model/qwen3_gqa_tied. Rollouts, rewards and teacher prompts are made up
+(updates.json); each step scores the teacher with the weights of the step, takes s from its own
+forward pass, and applies torch.optim.AdamW after clip_grad_norm_. updates.safetensors holds the
+change of every weight after the third step.
 """
 import json
 import pathlib

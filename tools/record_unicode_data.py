@@ -1,7 +1,9 @@
-"""Writes src/text/tokenizer/unicode_data.cpp: where PyPI `tokenizers` and the Unicode tables at hand disagree.
+"""Writes src/text/tokenizer/unicode_data.cpp: where PyPI `tokenizers` and the installed Unicode
+tables disagree.
 
-`tokenizers` carries several Unicode versions at once (its regex engine knows 16, its normalizers 9, its punctuation
-7), while utf8proc and PCRE2 have one each. Ids must not depend on that, so the differences are recorded as ranges.
+`tokenizers` contains several Unicode versions (16 in its regex engine, 9 in its normalizers, 7 in
+its punctuation), while utf8proc and PCRE2 have one each. Ids must not depend on that, so the
+differences are recorded as ranges.
 
     .deps/reference/bin/python tools/record_unicode_data.py > src/text/tokenizer/unicode_data.cpp
     clang-format -i src/text/tokenizer/unicode_data.cpp

@@ -1,4 +1,5 @@
-"""Run directories as `antisd train` leaves them, made up: for the browser test and the report's benchmark.
+"""Synthetic run directories in the format of `antisd train`, for the browser test and the report's
+benchmark.
 
     from synthetic_runs import SyntheticRun
     run = SyntheticRun(folder / "antisd-seed0", method="antisd", seed=0, steps=200)

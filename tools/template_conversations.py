@@ -1,4 +1,4 @@
-"""Own conversations that reach every branch of the chat templates we know of."""
+"""Our own conversations that reach every branch of the known chat templates."""
 
 SPECIAL_TOKENS = {"bos_token": "<s>", "eos_token": "<|endoftext|>", "pad_token": "<pad>",
                   "unk_token": "<unk>"}

@@ -1,4 +1,4 @@
-"""Own template snippets, one or two features each; all see the same VARIABLES."""
+"""Our own template snippets, one or two features each; all use the same VARIABLES."""
 
 VARIABLES = {
     "name": "World", "empty": "", "text": "one two  three", "lines": "a\nb\n\nc", "mixed": "heLLo wOrld",
@@ -20,7 +20,7 @@ VARIABLES = {
     "bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": True,
 }
 
-# Each line is a template; "\\n" and the like are Jinja's own escapes, real line ends stand in lists.
+# Each line is a template; "\\n" and the like are Jinja's own escapes, real newlines are in lists.
 _EXPRESSIONS = r"""
 {{ name }}|{{ missing }}|{{ nothing }}|{{ yes }}|{{ no }}|{{ number }}|{{ pi }}|{{ whole }}|{{ big }}
 {{ list }}|{{ nested }}|{{ record }}|{{ words }}|{{ blank }}|{{ emptydict }}|{{ () }}|{{ (1,) }}|{{ 1, 2 }}

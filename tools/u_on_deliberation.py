@@ -1,9 +1,10 @@
-"""Mean u on deliberation tokens of a sweep's runs, from their rollout dumps: one line an arm and step.
+"""Mean u on deliberation tokens of a sweep's runs, from their rollout dumps: one line per arm and
+step.
 
     python3 tools/u_on_deliberation.py build/antisd models/countdown runs/countdown-full recipes/countdown/words.txt
 
-Each dump goes through `antisd inspect --json`; seeds are averaged, and each seed's value stands beside the mean. Runs without a teacher
-(GRPO) have no u and are left out.
+Each dump goes through `antisd inspect --json`; seeds are averaged, and each seed's value is printed
+beside the mean. Runs without a teacher (GRPO) have no u and are left out.
 """
 import collections
 import json

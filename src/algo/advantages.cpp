@@ -22,7 +22,7 @@ Advantages group_advantages(std::span<const std::optional<double>> rewards) {
     mean += reward / count;
   for (const double reward : graded)
     squares += (reward - mean) * (reward - mean);
-  // Compared rather than computed: rounding of the mean must not leave an advantage.
+  // Equal rewards are detected by comparison: a rounded mean could leave a small advantage.
   const bool all_equal =
       std::adjacent_find(graded.begin(), graded.end(), std::not_equal_to<>()) == graded.end();
   const double deviation = std::sqrt(squares / (count - 1));

@@ -9,14 +9,14 @@
 
 namespace antisd::inline algo {
 
-// By sample. Nothing: the grade failed, and the response takes no part in the loss.
+// By sample. Nothing: the grade failed, and the response is not in the loss.
 using Advantages = std::vector<std::optional<double>>;
 
-// Of one group. std has Bessel's correction. Equal rewards, or fewer than two graded rollouts, give
-// exactly 0. InputError for a group of one, whose advantage says nothing.
+// One group. std has Bessel's correction. Equal rewards, or fewer than two graded rollouts, give
+// exactly 0. InputError for a group of one, whose advantage would be meaningless.
 Advantages group_advantages(std::span<const std::optional<double>> rewards);
 
-// Response::group_advantage of the whole batch, group by group.
+// Sets Response::group_advantage of the whole batch, group by group.
 void set_advantages(ResponseBatch& batch);
 
 }  // namespace antisd::inline algo

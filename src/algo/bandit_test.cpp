@@ -1,6 +1,6 @@
-// A task with a known answer: responses of one token, of which one is right. Every method that
-// should learn it does, through the same calls as the trainer's loop; so signs and scales are those
-// of a descent on the loss.
+// A task with a known answer: one-token responses, of which one token is right. Every method that
+// should learn it does, through the same calls as the trainer's loop, so signs and scales are right
+// for gradient descent on the loss.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ TokenScores score(const Values& logp, std::size_t token) {
           .entropy = {static_cast<float>(entropy(logp))}};
 }
 
-// The same model, told which token is right.
+// The same model, given which token is right.
 Values teacher_logp(Values logits) {
   logits[kRight] += 1;
   return log_softmax(logits);
@@ -106,10 +106,10 @@ TEST(Bandit, EveryMethodThatShouldLearnsIt) {
        {"grpo", "sd", "opd", "antisd", "antisd-reverse-kl", "antisd-no-gate", "antisd-close-0.90",
         "antisd-multiplicative", "antisd-student-gate", "antisd-two-sided"})
     EXPECT_GT(train(name, 300), .9) << name;
-  EXPECT_GT(train("sdpo", 1000), .9);  // a loss of few hundredths of a nat
+  EXPECT_GT(train("sdpo", 1000), .9);  // its loss is a few hundredths of a nat
 }
 
-// The term alone pushes towards what the context makes likely, or away from it.
+// With only the term, the update goes towards the tokens that the context makes likely, or away.
 TEST(Bandit, AscentHoldsBackWhatDescentHurries) {
   const double grpo = train("grpo", 25);
   EXPECT_GT(train("sd", 25), grpo);

@@ -25,7 +25,8 @@ ClippedLoss clipped_loss(double advantage, double log_ratio, const LossConfig& r
   result.loss = result.clipped ? bounded : plain;
   result.dual_clipped = advantage < 0 && result.loss > ceiling;
   if (result.dual_clipped) result.loss = ceiling;
-  // d r / d log_ratio = r, so the unclipped loss is its own derivative; a bound that holds is flat.
+  // d r / d log_ratio = r, so the unclipped loss is its own derivative; where a bound applies, it
+  // is 0.
   const bool flat = result.clipped || result.dual_clipped || !within_limit(log_ratio);
   result.gradient = flat ? 0 : plain;
   return result;

@@ -1,5 +1,5 @@
 // The loss of one token and its derivative with respect to the new log-probability. The model's
-// backward pass starts from that derivative and needs nothing else.
+// backward pass needs nothing else.
 #pragma once
 
 #include "config/run_config.h"
@@ -9,16 +9,16 @@ namespace antisd::inline algo {
 struct ClippedLoss {
   double loss = 0;
   double gradient = 0;        // d loss / d new log-probability
-  bool clipped = false;       // the clipped ratio was the larger loss
-  bool dual_clipped = false;  // the bound on negative advantages held
+  bool clipped = false;       // the clipped ratio gave the larger loss
+  bool dual_clipped = false;  // the bound on negative advantages applied
 };
 
-// max(-A r, -A clip(r, 1 - clip_low, 1 + clip_high)), and for A < 0 no more than -dual_clip A, with
-// r = exp(clamp(log_ratio, -20, 20)) and log_ratio = new - old.
+// max(-A r, -A clip(r, 1 - clip_low, 1 + clip_high)), for A < 0 at most -dual_clip A, with r =
+// exp(clamp(log_ratio, -20, 20)) and log_ratio = new - old.
 ClippedLoss clipped_loss(double advantage, double log_ratio, const LossConfig& rules);
 
 // Schulman's k3 estimator of KL(student, reference): e^d - d - 1 with d = reference - new, clamped
-// to +-20. Never negative, 0 with slope 0 where they agree.
+// to +-20. Never negative; 0 with slope 0 where both agree.
 struct KlPenalty {
   double loss = 0;
   double gradient = 0;  // d loss / d new log-probability

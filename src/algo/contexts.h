@@ -1,4 +1,4 @@
-// The teacher's prompt of a response: what privileged context c it is judged under.
+// The teacher's prompt for a response, with the privileged context c.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@ namespace antisd::inline algo {
 enum class ContextSource {
   kPeer,      // a correct rollout of the same group
   kDataset,   // the data set's solution
-  kAnswer,    // the data set's answer alone
-  kFeedback,  // no solution at all, only the assessment of the response
+  kAnswer,    // only the data set's answer
+  kFeedback,  // no solution, only the verdict on the response
   kNone,      // no teacher prompt: the grade failed, or the method has no teacher
 };
 inline constexpr std::size_t kContextSources = 5;
 
-// "peer", "dataset", "answer", "feedback", "none": the words of a rollout row and of the metrics.
+// "peer", "dataset", "answer", "feedback", "none": the names in rollout rows and metrics.
 const char* context_source_name(ContextSource source);
 
 struct Context {

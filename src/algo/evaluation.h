@@ -16,11 +16,11 @@ struct EvaluatedStep {
   double average = 0;  // over the benchmarks
 };
 
-// The first of the maxima. `curve` in the order of its steps, not empty.
+// The first of the maxima. `curve` is sorted by step and not empty.
 EvaluatedStep peak(std::span<const EvaluatedStep> curve);
 
-// Step of the baseline's peak / first step of `curve` that reaches its average or more; nothing
-// where none does. Infinite where that is step 0.
+// Step of the baseline's peak / first step of `curve` with at least that average; nothing if none
+// reaches it. Infinite if that is step 0.
 std::optional<double> speedup(std::span<const EvaluatedStep> baseline,
                               std::span<const EvaluatedStep> curve);
 

@@ -157,7 +157,7 @@ GatePosition EntropyGate::next(double statistic) const {
   return state_.position;
 }
 
-// Whether the state's numbers are of these rules' signal.
+// Whether the state's values measure these rules' signal.
 bool EntropyGate::watches(const GateState& state) const {
   const std::string own = gate_signal_name(rules_);
   return state.signal == own || (own == kAutoEntropy && state.h_warm && chosen_statistic(state));
@@ -168,8 +168,8 @@ void EntropyGate::restore(GateState state) {
   const bool gated = rules_.signal != GateSignal::kNone;
   if (gated && !watches(state)) {
     if (state.position != GatePosition::kWarmingUp || state.h_warm) {
-      throw InputError(fmt::format("the run's gate watched {}, now it is to watch {}", state.signal,
-                                   gate_signal_name(rules_)),
+      throw InputError(fmt::format("the run's gate watched {}, and now it should watch {}",
+                                   state.signal, gate_signal_name(rules_)),
                        {.where = "method.gate",
                         .remedy = "resume with the run's own configuration, or start a new run "
                                   "from it with train.init_from"});
@@ -194,7 +194,7 @@ void EntropyGate::restore(GateState state) {
   if (gated) return;
   state_.signal = gate_signal_name(rules_);
   state_.too_small = false;
-  if (warm) state_.position = GatePosition::kOpen;  // whatever shut it is not watched any more
+  if (warm) state_.position = GatePosition::kOpen;  // its signal is no longer watched
 }
 
 }  // namespace antisd::inline algo

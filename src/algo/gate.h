@@ -1,14 +1,15 @@
-// The entropy-triggered gate: a Schmitt trigger on one number per step, calibrated by its warm-up.
+// The entropy gate: a Schmitt trigger on one number per step, calibrated by its warm-up.
 //
 //   EntropyGate gate(method.gate);
 //   const GateReading g = gate.observe(gate_statistic(method.gate, values));  // once per step
 //   save(gate.state());  // later: gate.restore(state)
 //
-// Steps k < W store S_k and keep the gate shut; a step with nothing to measure does not count. Then
-// H_warm is their median, tau = close * H_warm, and the gate opens. With statistic = auto the
-// warm-up stores median and mean of the entropies, and S_k is the median where its H_warm reaches
-// min_warm, else the mean; chosen once. An H_warm below min_warm measures nothing: on_too_small
-// leaves the gate open for good or stops the run. From there on
+// Steps k < W store S_k and keep the gate closed; a step with nothing to measure does not count.
+// Then H_warm is their median, tau = close * H_warm, and the gate opens. With statistic = auto the
+// warm-up stores the median and the mean of the entropies; S_k is the median if its H_warm reaches
+// min_warm, else the mean, chosen once. An H_warm below min_warm is too small to gate on:
+// on_too_small then keeps the gate open for the rest of the run, or stops the run. After the
+// warm-up
 //   open,        S_k < tau                      -> closed low
 //   closed low,  S_k >= reopen * H_warm         -> open
 // and, two-sided (band_close = b > 0),
@@ -40,41 +41,39 @@ struct GateRules {
   double reopen = 1;
   double band_close = 0;  // b; 0: one-sided
   double band_reopen = 1;
-  double max_perplexity = 0;   // responses above it leave the statistic; 0: none does
+  double max_perplexity = 0;   // responses above it are left out; 0: none
   bool previous_step = false;  // S_{k-1} decides instead of S_k
 };
 
-// "median entropy", "student_perplexity", "none": numbers of two names cannot be compared. "auto
-// entropy" are both, until the warm-up has chosen.
+// "median entropy", "student_perplexity", "none": values with different names cannot be compared.
+// "auto entropy" stands for both until the warm-up has chosen.
 std::string gate_signal_name(const GateRules& rules);
 
 enum class GatePosition { kWarmingUp, kOpen, kClosedLow, kClosedHigh };
 
-// Everything the gate remembers.
+// The complete state of the gate.
 struct GateState {
   GatePosition position = GatePosition::kWarmingUp;
   std::int64_t steps = 0;            // observed
   std::vector<double> warmup;        // S_0 .. S_{W-1}; with statistic = auto the medians,
   std::vector<double> warmup_means;  // and here the means
   std::optional<double> h_warm;      // once the warm-up is over
-  bool too_small = false;            // H_warm measures nothing: open for good
+  bool too_small = false;            // H_warm is too small: the gate stays open
   std::optional<double> previous;    // S_{k-1}
-  std::string signal;                // what the numbers measure: gate_signal_name
+  std::string signal;                // what the values measure: gate_signal_name
 
   bool operator==(const GateState&) const = default;
 };
 
-// What the entropies were gated by, or will be; nothing for other signals and until auto has
-// chosen.
+// The statistic of the entropies; nothing for other signals and before auto has chosen.
 std::optional<GateStatistic> chosen_statistic(const GateState& state);
 
-// What the end of the warm-up found, in words for the log; "" where there was nothing to choose and
-// nothing to warn of.
+// The result of the warm-up as a sentence for the log; "" if there was no choice and no warning.
 std::string calibration_text(const GateRules& rules, const GateState& state);
 
-// What a step measured.
+// The measurements of a step.
 struct GateInput {
-  // A plain number is S_k.
+  // A single number is S_k.
   GateInput(double statistic_now, double mean_now = std::numeric_limits<double>::quiet_NaN())
       : statistic(statistic_now), mean(mean_now) {}
 
@@ -88,7 +87,7 @@ struct GateReading {
   double h_warm = std::numeric_limits<double>::quiet_NaN();     // NaN in the warm-up
   double tau = std::numeric_limits<double>::quiet_NaN();
   bool calibrated = false;  // this step ended the warm-up
-  bool too_small = false;   // H_warm measures nothing: open for good
+  bool too_small = false;   // H_warm is too small: the gate stays open
 
   bool open() const { return position == GatePosition::kOpen; }  // g
 };
@@ -97,14 +96,13 @@ class EntropyGate {
  public:
   explicit EntropyGate(const GateRules& rules);
 
-  // A NaN statistic (nothing to measure this step) leaves the gate as it is. InputError where the
-  // warm-up ends with H_warm below min_warm and on_too_small says stop: then somebody has to choose
-  // what to gate on.
+  // A NaN statistic (nothing to measure in this step) does not change the gate. InputError if the
+  // warm-up ends with H_warm below min_warm and on_too_small is kStop.
   GateReading observe(const GateInput& input);
 
   const GateState& state() const { return state_; }
   // InputError for a state that these rules cannot have produced. A warm-up of another signal
-  // starts again. A state calibrated with the median or the mean keeps it with statistic = auto.
+  // starts again. With statistic = auto, a state calibrated with the median or the mean keeps it.
   void restore(GateState state);
 
  private:

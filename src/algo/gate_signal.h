@@ -1,4 +1,4 @@
-// What the gate reads of a batch, in two steps: each process lists the values of its own responses,
+// The gate's input from a batch, in two steps: each process lists the values of its own responses,
 // and the statistic is taken over all of them, since a median of medians is not the median.
 //
 //   const std::vector<float> values = gate_values(method, teacher, student);
@@ -20,16 +20,16 @@ double median(std::vector<double> values);
 // exp(-mean logp): 1 where every token is certain; NaN without tokens.
 double perplexity(std::span<const float> logp);
 
-// Entropies of all tokens (the teacher's, or the student's where there is no teacher), the
-// student's log-probabilities, or the teacher's perplexity of each response: what
-// method.gate.signal says. Rollouts without scores contribute nothing.
+// What method.gate.signal selects: the entropies of all tokens (the teacher's, or the student's
+// without a teacher), the student's log-probabilities, or the teacher's perplexity of each
+// response. Rollouts without scores contribute nothing.
 std::vector<float> gate_values(const Method& method, std::span<const TokenScores> teacher,
                                std::span<const TokenScores> student);
 
-// S_k, or the two that auto chooses from; NaN where there are no values.
+// S_k, or the two values that auto chooses from; NaN without values.
 GateInput gate_statistic(const GateRules& rules, std::span<const float> values);
 
-// Logged whatever the gate reads.
+// Logged whatever signal the gate uses.
 struct TeacherSummary {
   double entropy_mean, entropy_median;
   double perplexity;  // over all tokens

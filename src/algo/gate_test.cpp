@@ -1,5 +1,5 @@
 // The gate opens and closes at tau = close H_warm and reopen H_warm: sequences of S_k with known
-// positions, and what it reads of a batch.
+// positions, and the gate's input from a batch.
 #include "algo/gate.h"
 
 #include <cmath>
@@ -128,13 +128,13 @@ TEST(EntropyGate, NumbersOfAnotherSignalAreNotGoneOnWith) {
   mean.statistic = GateStatistic::kMean;
   EntropyGate gate(paper_rules()), other(mean);
   observe_all(gate, {.004, .004, .004, .004});
-  other.restore(gate.state());  // a warm-up begins anew
+  other.restore(gate.state());  // the warm-up starts again
   EXPECT_EQ(other.state(), EntropyGate(mean).state());
   observe_all(other, kWarmup);
   EXPECT_EQ(other.observe(.4).h_warm, .4);
   EXPECT_THAT(error_of([&] { gate.restore(other.state()); }),
-              HasSubstr("watched mean entropy, now it is to watch median entropy"));
-  // Without a gate there is nothing to compare, and nothing keeps it shut.
+              HasSubstr("watched mean entropy, and now it should watch median entropy"));
+  // Without a gate there is nothing to compare, and nothing keeps it closed.
   EXPECT_FALSE(other.observe(.3).open());
   EntropyGate none({.signal = GateSignal::kNone, .warmup_steps = 5});
   none.restore(other.state());
@@ -146,7 +146,7 @@ TEST(EntropyGate, ATinyWarmUpLeavesTheGateOpenOrStops) {
   EXPECT_THAT(observe_all(open, std::vector<GateInput>(5, .004)), ElementsAre(0, 0, 0, 0, 0));
   EXPECT_THAT(calibration_text(paper_rules(), open.state()),
               AllOf(HasSubstr("(median entropy) was 0.004"), HasSubstr("stays open")));
-  // Far above, far below: nothing closes it.
+  // Nothing closes it, neither high nor low values.
   EXPECT_THAT(observe_all(open, {.004, 1e-6, 9.0, 0.0}), ElementsAre(1, 1, 1, 1));
   EXPECT_TRUE(open.observe(.001).too_small);
   EXPECT_EQ(open.state().h_warm, .004);
@@ -214,7 +214,7 @@ TEST(EntropyGate, AutoThenDecidesByTheChosenAlone) {
   EXPECT_THAT(observe_all(gate, {{5, .371}, {5, .39}, {0, .3999}, {0, .40}, {0, .373}}),
               ElementsAre(0, 0, 0, 1, 1));
 
-  EntropyGate spread(auto_rules());  // acceptance value 9 with the median, as without auto
+  EntropyGate spread(auto_rules());  // with the median it behaves as without auto
   observe_all(spread, {{.40, 9}, {.42, 9}, {.38, 9}, {.41, 9}, {.39, 9}});
   EXPECT_THAT(
       observe_all(spread, {{.373, 0}, {.371, 9}, {.39, 9}, {.3999, 9}, {.40, 0}, {.373, 0}}),
@@ -262,7 +262,7 @@ TEST(EntropyGate, AutoInterruptedAnywhereChangesNothing) {
   }
 }
 
-// A checkpoint from before statistic = auto: its gate knows one statistic.
+// A checkpoint from before statistic = auto: its gate knows only one statistic.
 TEST(EntropyGate, AutoGoesOnWithWhatWasGatedBefore) {
   EntropyGate before(paper_rules());
   observe_all(before, kWarmup);
@@ -271,15 +271,15 @@ TEST(EntropyGate, AutoGoesOnWithWhatWasGatedBefore) {
   EXPECT_EQ(chosen_statistic(gate.state()), GateStatistic::kMedian);
   EXPECT_THAT(observe_all(gate, {{.373, 9}, {.371, 9}}), ElementsAre(1, 0));
 
-  EntropyGate warming(paper_rules());  // it kept no means: the warm-up begins anew
+  EntropyGate warming(paper_rules());  // it stored no means: the warm-up starts again
   observe_all(warming, {.4, .4, .4});
   gate.restore(warming.state());
   EXPECT_EQ(gate.state(), EntropyGate(auto_rules()).state());
-  // What auto chose holds against another wish.
+  // Auto's choice is kept although the configuration changes.
   EntropyGate chosen(auto_rules()), median(paper_rules());
   observe_all(chosen, std::vector<GateInput>(5, {.0004, .4}));
   EXPECT_THAT(error_of([&] { median.restore(chosen.state()); }),
-              HasSubstr("watched mean entropy, now it is to watch median entropy"));
+              HasSubstr("watched mean entropy, and now it should watch median entropy"));
   GateState torn = EntropyGate(auto_rules()).state();
   torn.steps = 2;
   torn.warmup = {.4, .4};

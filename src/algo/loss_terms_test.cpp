@@ -26,7 +26,7 @@ TEST(LossTerms, AddTheirWeightedLossAndGradient) {
   EXPECT_TRUE(needs_reference(rules));
   EXPECT_TRUE(has_loss_terms(rules));
   add_loss_terms(rules, {-1, -1.5}, loss, sums);
-  add_loss_terms(rules, {-1, -1}, loss, sums);  // where both agree it adds nothing
+  add_loss_terms(rules, {-1, -1}, loss, sums);  // where both agree the term is 0
   EXPECT_NEAR(loss.loss, 2 + .25 * (std::exp(-.5) + .5 - 1), 1e-12);
   EXPECT_NEAR(loss.gradient, -3 + .25 * (1 - std::exp(-.5)), 1e-12);
   EXPECT_NEAR(sums[0], std::exp(-.5) + .5 - 1, 1e-12);

@@ -27,7 +27,7 @@ constexpr auto kTable = std::to_array<MethodRow>({
      .group_advantage = false,
      .distils = true},
 
-    // The paper's ablations, each AntiSD with one knob turned.
+    // The paper's ablations: AntiSD with one setting changed.
     {.name = "antisd-reverse-kl",
      .formula = "A - lambda u",
      .sign = -1,
@@ -119,7 +119,7 @@ Shape shape_of(const MethodRow& row, const MethodConfig& config) {
   return row.shape.value_or(configured);
 }
 
-// The configuration checks its own keys; this is what a row makes of them.
+// The configuration checks its own keys; this checks them together with the row.
 void check_gate(const Method& method) {
   const GateRules& gate = method.gate;
   if (gate.signal != GateSignal::kNone && gate.warmup_steps == 0) {
@@ -154,7 +154,7 @@ Method resolve_method(const MethodConfig& config, const LossConfig& loss) {
                 .sdpo = config.sdpo,
                 .loss = loss};
   check_gate(method);
-  // SD and OPD know nothing but A and lambda u.
+  // SD and OPD use only A and lambda u.
   if (!row.gated) return method;
   method.composition = row.composition.value_or(
       config.compose == "multiplicative" ? Composition::kMultiplicative : Composition::kAdditive);

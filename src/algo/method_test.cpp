@@ -1,4 +1,4 @@
-// The table of methods: names, and which knob each row turns.
+// The table of methods: names, and which setting each row changes.
 #include "algo/method.h"
 
 #include <gmock/gmock.h>
@@ -101,7 +101,7 @@ TEST(MethodTable, AblationsTurnOneKnob) {
             OnTooSmall::kStop);
 }
 
-// 12,000 of the released code's 16,384 tokens, in proportion.
+// The released code's limit of 12,000 in 16,384 tokens, in proportion.
 TEST(MethodTable, ATermWithoutABoundOnTheLengthIsWarnedOf) {
   const auto warning = [](const std::string& name, std::initializer_list<const char*> settings) {
     return unbounded_term_text(method_named(name, settings), 240);
@@ -110,7 +110,7 @@ TEST(MethodTable, ATermWithoutABoundOnTheLengthIsWarnedOf) {
     EXPECT_THAT(warning(name, {}), HasSubstr("method.signal.max_response_tokens=175")) << name;
   EXPECT_THAT(unbounded_term_text(method_named("antisd"), 16'384),
               HasSubstr("method.signal.max_response_tokens=12000"));
-  // The released code's own bound, where no response can reach it.
+  // The released code's own limit, where no response can reach it.
   EXPECT_THAT(warning("antisd", {"method.preset=released"}),
               AllOf(HasSubstr("max_response_tokens = 12000"), HasSubstr("=175")));
   EXPECT_EQ(warning("antisd", {"method.signal.max_response_tokens=200"}), "");

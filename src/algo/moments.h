@@ -1,4 +1,4 @@
-// Running sums of a quantity over tokens: what its mean, spread and range are made of. Sums add up
+// Running sums of a quantity over tokens, for its mean, standard deviation and range. They add up
 // over micro-batches, steps and processes.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Moments {
     max = std::max(max, value);
     negative += value < 0;
   }
-  // Many values of which only the sum is known: the range and the spread stay without them.
+  // Adds values of which only the sum is known; range and standard deviation do not include them.
   void add_sum(double total, std::int64_t values) {
     count += values;
     sum += total;
@@ -38,7 +38,7 @@ struct Moments {
     negative += other.negative;
   }
 
-  // All NaN of nothing.
+  // NaN without values.
   double mean() const { return sum / static_cast<double>(count); }
   double deviation() const {  // of the population
     return std::sqrt(std::max(0.0, sum_squares / static_cast<double>(count) - mean() * mean()));

@@ -1,18 +1,18 @@
-// One response from the sampler to the dump: y, and everything that is known of it.
+// One response and everything known about it, from the sampler to the dump.
 //
 //   for (std::size_t r = 0; r < batch.size(); ++r) use(batch[r]);  // prompt by prompt
 //   use(batch.groups[p].responses[i]);                             // batch[p * G + i]
 //
-// Who fills what, in the order of a step:
+// Who fills which field, in the order of a step:
 //   ids, sampling_logp, raw_logp, finish   the sampler (inference/rollout_engine.h)
-//   text                                   whoever has the tokenizer (inference's caller)
+//   text                                   the caller of inference, which has the tokenizer
 //   verdict                                the grading stage (reward/grading_stage.h)
 //   context                                ContextBuilder (context/context_builder.h)
 //   teacher                                the scorer, or SDPO's objective in the update
 //   before, reference                      the scorer, for the few methods that need them
 //   group_advantage, lambda                set_advantages() and shape() (algo/shaping.h)
 //   student, token_advantage               the update, in its first pass over the response
-// A field that nobody filled is empty: that is how a dump knows what a stopped step had got to.
+// Fields that are not filled are empty; so a dump shows how far a stopped step got.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ namespace antisd::inline algo {
 enum class FinishReason { kStop, kLength };
 
 struct Response {
-  std::vector<TokenId> ids;          // as sampled, the stop id included; never made from the text
-  std::vector<float> sampling_logp;  // under the distribution sampled from, one a token
+  std::vector<TokenId> ids;          // as sampled, with the stop id; never re-encoded from text
+  std::vector<float> sampling_logp;  // under the sampling distribution, one per token
   std::vector<float> raw_logp;       // the model's own: temperature 1, no filter
   FinishReason finish = FinishReason::kStop;
   std::string text;  // without special tokens
@@ -43,7 +43,7 @@ struct Response {
   TokenScores reference;                  // of the frozen reference
   std::optional<double> group_advantage;  // A_i; nothing: the grade failed
   double lambda = 0;
-  TokenScores student;                  // s, H_S as the advantage saw them
+  TokenScores student;                  // s, H_S as used in the advantage
   std::vector<double> token_advantage;  // A_{i,t}
 
   bool truncated() const { return finish == FinishReason::kLength; }
@@ -66,10 +66,10 @@ struct ResponseBatch {
   }
 };
 
-// Fails where the groups differ in size or a response has not one log-probability for each token.
+// Fails if the groups differ in size or a response lacks a log-probability for a token.
 void check_responses(const ResponseBatch& batch);
 
-// One field of every response, by number: what formulas over a whole batch take.
+// One field of every response, by its number, for formulas over a whole batch.
 std::vector<TokenScores> scores_of(const ResponseBatch& batch, TokenScores Response::*field);
 
 }  // namespace antisd::inline algo

@@ -1,4 +1,4 @@
-// What the rewards of a step say, for the record.
+// Statistics of a step's rewards, for the record.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace antisd::inline algo {
 
-// Over graded rollouts; NaN where there are none, which is not 0.
+// Over graded rollouts; NaN (not 0) if there are none.
 struct RewardSummary {
   double mean, max, min;
-  double non_truncated;            // mean over the responses that ended by themselves
+  double non_truncated;            // mean over the responses that were not truncated
   double all_right_fraction;       // groups whose graded rollouts all have reward 1
   double all_wrong_fraction;       // or all 0
   std::int64_t grader_failed = 0;  // rollouts

@@ -8,7 +8,7 @@
 namespace antisd::inline algo {
 namespace {
 
-// Below it a bucket counts as this full: the k tokens may sum to 1 or, rounded, a little more.
+// Smaller buckets are set to this: the k probabilities may sum to 1 or, rounded, slightly more.
 constexpr double kSmallest = 1e-12;
 
 std::vector<double> buckets(std::span<const double> logp) {
@@ -31,7 +31,7 @@ SdpoLoss sdpo_loss(std::span<const double> student_logp, std::span<const double>
   const std::vector<double> p = buckets(student_logp), q = buckets(teacher_logp);
 
   SdpoLoss result;
-  std::vector<double> by_probability;  // d loss / d P = (1 - alpha) ln(P / M): the rest cancels
+  std::vector<double> by_probability;  // d loss / d P = (1 - alpha) ln(P / M): other terms cancel
   for (std::size_t b = 0; b < p.size(); ++b) {
     const double m = (1 - alpha) * p[b] + alpha * q[b];
     const double student_part = (1 - alpha) * std::log(p[b] / m);

@@ -22,7 +22,7 @@ Values log_probabilities(const Values& logits) {
 }
 
 const Values kStudentLogits = {2, 1.5, .3, -.2, -1, -1.5}, kTeacherLogits = {.5, 2, -1, .8, -.4, 0};
-constexpr std::size_t kTop = 3;  // the student's likeliest are the first three
+constexpr std::size_t kTop = 3;  // the student's most likely tokens are the first three
 
 SdpoLoss loss_of(const Values& student_logits, double alpha) {
   Values student = log_probabilities(student_logits), teacher = log_probabilities(kTeacherLogits);
@@ -61,7 +61,7 @@ TEST(SdpoLoss, WithEveryTokenItIsTheJensenShannonDivergence) {
   }
   const SdpoLoss result = sdpo_loss(student, teacher, .5);  // the last bucket is empty
   EXPECT_NEAR(result.loss, .066414314, 1e-9);
-  // and its gradient in the logits is acceptance value 3's, which AntiSD ascends
+  // its gradient with respect to the logits is pi_S(v) (mean phi - phi(u_v)): AntiSD ascends it
   const double sum = std::accumulate(result.gradient.begin(), result.gradient.end(), 0.0);
   const Values expected = {.072565157, -.009962147, -.062603010};
   for (std::size_t v = 0; v < 3; ++v)

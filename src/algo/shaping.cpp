@@ -11,7 +11,7 @@
 namespace antisd::inline algo {
 namespace {
 
-// (x - mean) / (std + 1e-6) within one response, std with Bessel's correction; 0 for a lone token.
+// (x - mean) / (std + 1e-6) within one response; std has Bessel's correction; 0 for a single token.
 void standardise(std::vector<double>& values) {
   Moments moments;
   for (const double value : values)
@@ -26,7 +26,7 @@ void standardise(std::vector<double>& values) {
     value = (value - mean) / (deviation + 1e-6);
 }
 
-double bounded(double value, double limit) {  // limit 0: none
+double bounded(double value, double limit) {  // limit 0: no limit
   return limit > 0 ? std::clamp(value, -limit, limit) : value;
 }
 
@@ -44,7 +44,7 @@ std::vector<double> log_ratios(const Method& method, const std::vector<float>& t
   return u;
 }
 
-// What lambda multiplies: -phi(u) for AntiSD, +u for SD, after the released code's rules if any.
+// What lambda multiplies: -phi(u) for AntiSD, +u for SD, after the released code's rules if set.
 std::vector<double> terms(const Method& method, const std::vector<double>& phi_of_u) {
   std::vector<double> term(phi_of_u.size());
   for (std::size_t i = 0; i < term.size(); ++i)
@@ -112,7 +112,7 @@ TokenAdvantages token_advantages(const Shaping& shaping, const Response& respons
 
 TokenLosses token_losses(const Shaping& shaping, const Response& response,
                          const StudentTokens& student, std::int64_t mean_tokens) {
-  ANTISD_CHECK(!shaping.method.distils);  // SDPO has a loss of its own
+  ANTISD_CHECK(!shaping.method.distils);  // SDPO has its own loss
   const LossConfig& rules = shaping.method.loss;
   const bool on_policy = student.old_logp.empty();
   if (!on_policy) ANTISD_CHECK_EQ(student.old_logp.size(), student.logp.size());

@@ -30,11 +30,11 @@ namespace antisd::inline algo {
 // What turns a response's A, lambda, t and s into token advantages.
 struct Shaping {
   Method method;
-  double outlier_limit = std::numeric_limits<double>::infinity();  // |u| beyond it is noise
+  double outlier_limit = std::numeric_limits<double>::infinity();  // a larger |u| counts as noise
 };
 
-// Sets lambda of every response. `warmup_u` is the spread of u over the steps whose gate was
-// warming up (the sum "u" of their updates); only the released code's rules read it.
+// Sets lambda of every response. `warmup_u` holds the statistics of u over the warm-up steps (the
+// sum "u" of their updates); only the released code's rules read it.
 Shaping shape(const Method& method, const GateReading& gate, const Moments& warmup_u,
               ResponseBatch& batch);
 
@@ -56,28 +56,28 @@ TokenAdvantages token_advantages(const Shaping& shaping, const Response& respons
 
 // The student's log-probabilities of one response.
 struct StudentTokens {
-  std::span<const float> logp;            // of the update's own forward pass
+  std::span<const float> logp;            // from the update's own forward pass
   std::span<const float> old_logp = {};   // before the step's first update; none: the ratio is 1
   std::span<const float> reference = {};  // of the frozen reference; see needs_reference()
 };
 
 struct TokenLosses {
   TokenAdvantages advantages;
-  std::vector<double> loss;                    // each token's own, before the mean
+  std::vector<double> loss;                    // of each token, before the mean
   std::vector<double> gradient;                // d (mean loss of the global batch) / d logp
   std::int64_t clipped = 0, dual_clipped = 0;  // tokens
   double log_ratio = 0;                        // sum of new - old
   AddedSums added;                             // of algo/loss_terms.h
 };
 
-// `mean_tokens`: response tokens that the mean is over, on all micro-batches and processes.
-// The response must have an advantage: one whose grade failed takes no part.
+// `mean_tokens`: the number of response tokens in the mean, over all micro-batches and processes.
+// The response must have an advantage: one whose grade failed is not in the loss.
 TokenLosses token_losses(const Shaping& shaping, const Response& response,
                          const StudentTokens& student, std::int64_t mean_tokens);
 
-// What one response adds to the sums of an update: "loss" (with what loss_terms() add),
-// "advantage", "u", "phi", "entropy" (H_S), "term" and "group_advantage" (|A_{i,t} - A_i| and
-// |A_i|), "clipped", "dual_clipped", "log_ratio" and each term's own, all over tokens.
+// Adds one response to the sums of an update: "loss" (with what loss_terms() add), "advantage",
+// "u", "phi", "entropy" (H_S), "term" and "group_advantage" (|A_{i,t} - A_i| and |A_i|), "clipped",
+// "dual_clipped", "log_ratio" and one per loss term, all over tokens.
 void add_sums(NamedSums& sums, const TokenLosses& losses,
               std::span<const float> student_entropy = {});
 

@@ -1,6 +1,6 @@
-// A_{i,t} = A_i - lambda phi(u) and the other methods' compositions with published values; a closed
-// gate is GRPO bit for bit; the mean is over the tokens of the whole batch; and the rules of the
-// released code.
+// A_{i,t} = A_i - lambda phi(u) and the other methods' compositions, with published values; a
+// closed gate equals GRPO bit for bit; the mean is over the tokens of the whole batch; and the
+// rules of the released code.
 #include "algo/shaping.h"
 
 #include <cmath>
@@ -89,7 +89,7 @@ TEST(TokenAdvantages, OfEveryMethod) {
             a - .5 * phi(5));
 }
 
-// Every rollout wrong: GRPO and the multiplicative form learn nothing, AntiSD does.
+// Every rollout is wrong: GRPO and the multiplicative form learn nothing, AntiSD does.
 TEST(TokenLosses, AGroupWithoutACorrectResponseStillTeachesAntiSd) {
   const std::vector<TokenScores> teacher(2, {.logp = {-1, -3}, .entropy = {1, 1}});
   const Floats student = {-2, -2};
@@ -166,7 +166,7 @@ TEST(TokenLosses, MicroBatchesDoNotChangeTheMean) {
   EXPECT_NE(mean_with(8), 0);
 }
 
-// Scores live in buffers of whole sequences; only the response's part is looked at.
+// Scores are slices of buffers over whole sequences; only the response's part is read.
 TEST(TokenLosses, WhatLiesAroundAResponseIsNotRead) {
   const float nan = std::nanf("");
   const Floats buffer = {nan, nan, -1, -2, nan};
@@ -260,7 +260,7 @@ TEST(Released, TheTermIsCleanedAndStandardised) {
 }
 
 TEST(Released, BoundsHold) {
-  // One shortcut among many neutral tokens: u is clamped to 5, its standardised term to -5.
+  // One outlier among many neutral tokens: u is clamped to 5, its standardised term to -5.
   Method method = antisd();
   method.signal = released().signal;
   Floats student(100, -9.0F), teacher(100, -9.0F);

@@ -1,11 +1,11 @@
-// How this binary came to be; the values are written by CMake at each build.
+// How this binary was built; CMake writes the values at every build.
 #pragma once
 
 namespace antisd::inline cli {
 
 struct BuildInfo {
   const char* version;
-  const char* revision;  // of git, "-dirty" where files were changed; "unknown" outside a checkout
+  const char* revision;  // of git, "-dirty" if files were changed; "unknown" outside a checkout
   const char* compiler;
   const char* build_type;
   const char* torch;  // version, or "none"

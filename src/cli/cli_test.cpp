@@ -1,4 +1,4 @@
-// The commands that need no weights: texts, templates, configuration, data, grades, help.
+// The commands that need no weights: tokenizing, templates, configuration, data, grading, help.
 #include "cli/command_testing.h"
 
 namespace antisd::inline cli {
@@ -13,7 +13,7 @@ using ::testing::StartsWith;
 
 class Cli : public testing::CommandTest {
  protected:
-  // A model directory of our own: words separated by blanks, and a template in one line.
+  // A small model directory: words separated by spaces, and a one-line template.
   std::string make_model() {
     const std::filesystem::path model = folder_ / "model";
     std::filesystem::create_directories(model);
@@ -78,7 +78,7 @@ TEST_F(Cli, RendersWithTheModelsTemplateAndVariables) {
   EXPECT_EQ(run("render --template " + other + " " + rows).out, "{\"id\":1,\"text\":\"1\"}\n");
   EXPECT_EQ(run("render " + model + " " + rows + " --template " + other).out,
             "{\"id\":1,\"text\":\"1<end>\"}\n");
-  // Reasoning under any of its names, as transformers has it.
+  // Reasoning under any of its key names, as in transformers.
   const std::string thinking =
       write("thinking.jinja",
             "{% for m in messages %}{{ m.reasoning_content }}/{{ m.thinking }} {% endfor %}");
@@ -99,7 +99,7 @@ TEST_F(Cli, PrintsAndResolvesTheConfiguration) {
   const std::string file = write("run.toml", "[train]\nsteps = 7\n");
   EXPECT_THAT(run("config " + file + " train.seed=3").out,
               AllOf(HasSubstr("steps = 7"), HasSubstr("seed = 3")));
-  // What it prints is a configuration file that resolves to itself.
+  // The printed configuration resolves to itself.
   const std::string printed = write("printed.toml", run("config " + file).out);
   EXPECT_EQ(run("config " + printed).out, run("config " + file).out);
 
@@ -125,7 +125,7 @@ TEST_F(Cli, ShowsChecksAndConvertsData) {
   EXPECT_EQ(run("data convert " + parquet).out, "{\"a\":1}\n{\"a\":2}\n");
   const Outcome again = run("data convert " + rows + " " + parquet);
   EXPECT_EQ(again.status, 2);
-  EXPECT_THAT(again.err, HasSubstr("there already"));
+  EXPECT_THAT(again.err, HasSubstr("exists already"));
   EXPECT_EQ(run("data show no/such.jsonl").status, 2);
 }
 
@@ -154,7 +154,7 @@ TEST_F(Cli, GradesAnswersProgramsAndSearches) {
           R"({"problem":"Numbers 2 3 4 target 20","response":"Let 2 + 3 = 5 ; 5 * 4 = 20 holds So boxed 20"})")
           .out,
       HasSubstr("\"correct\":true"));
-  // Rows are graded several at a time and come out in order; a bad one stops the rest.
+  // Several rows are graded at a time and come out in order; a bad row stops the rest.
   std::string rows;
   for (int i = 0; i < 200; ++i)
     rows += fmt::format("{{\"id\":{},\"answer\":{},\"response\":\"\\\\boxed{{100}}\"}}\n", i, i);

@@ -19,18 +19,18 @@ const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
       {"tokenize", "text -> token ids, as Hugging Face's tokenizers give them", add_tokenize},
       {"detokenize", "token ids -> text", add_detokenize},
-      {"render", "chat messages -> the prompt that a model's template makes of them", add_render},
+      {"render", "chat messages -> the prompt that a model's template gives", add_render},
 #ifdef ANTISD_TORCH
-      {"generate", "sample responses to prompts, or stream one for a person", add_generate},
+      {"generate", "sample responses to prompts, or stream one to the terminal", add_generate},
       {"score", "log-probability and entropy of every token of given responses", add_score},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
-      {"eval", "benchmarks: avg@n and pass@k with 95 % intervals, rows kept", add_eval},
+      {"eval", "benchmarks: avg@n and pass@k with 95 % intervals", add_eval},
       {"pretrain", "train on documents: a built-in task, text, or chats (supervised fine-tuning)",
        add_pretrain},
       {"demo", "GRPO, SD and AntiSD on the shipped model, compared; minutes on two cores",
        add_demo},
-      {"sweep", "a grid of training runs side by side, then what came out of them", add_sweep},
-      {"inspect", "what the teacher's context does to each token of a response: s, t, u, phi",
+      {"sweep", "a grid of training runs in parallel, then their comparison", add_sweep},
+      {"inspect", "the effect of the teacher's context on each token of a response: s, t, u, phi",
        add_inspect},
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
@@ -98,9 +98,9 @@ int parse_and_run(int argc, const char* const* argv) {
   return 2;
 }
 
-// Needs no memory of its own: it also says that there is none left.
+// Allocates no memory: it also reports that memory has run out.
 int report(std::string_view message, int exit_status) {
-  std::cout.flush();  // what was done before stays in order with the message on a terminal
+  std::cout.flush();  // keeps earlier output before the message on a terminal
   std::cerr << "antisd: " << message << std::endl;
   return exit_status;
 }
@@ -120,7 +120,7 @@ int run_command_line(int argc, const char* const* argv) {
     return report("out of memory; give it smaller input or more memory", 1);
   } catch (const CheckFailure& failure) {
     return report(fmt::format("internal error, please report it: {}", failure.what()), 1);
-  } catch (const std::system_error& error) {  // a thread or a folder that is not to be had
+  } catch (const std::system_error& error) {  // a thread or folder that cannot be created
     return report(fmt::format("the system refuses: {}", error.what()), 1);
   } catch (const std::exception& error) {
     return report(fmt::format("internal error, please report it: {}", error.what()), 1);

@@ -1,5 +1,5 @@
-// For tests of the commands as a user runs them: the real binary, its exit status and both of its
-// streams, in a folder of the test's own.
+// For tests that run commands as a user does: the real binary, its exit status and both output
+// streams, in a temporary folder.
 //
 //   class Report : public testing::CommandTest {};
 //   TEST_F(Report, NeedsARun) { EXPECT_EQ(run("report nowhere").status, 2); }
@@ -37,16 +37,16 @@ inline std::vector<Json> parse_rows(const std::string& text) {
 
 class CommandTest : public ::testing::Test {
  protected:
-  // Runs `antisd arguments` in the folder, with `input` as standard input. The shell reads the
-  // arguments: what may hold a blank wants quotes.
+  // Runs `antisd arguments` in the folder, with `input` as standard input. A shell parses the
+  // arguments: quote what may contain a space.
   Outcome run(const std::string& arguments, const std::string& input = "") const {
     write("in", input);
     const int status = shell("antisd " + arguments + " <in >out 2>err");
     return {status, read_file(folder_ / "out"), read_file(folder_ / "err")};
   }
 
-  // Starts `antisd arguments` in the background, its streams into the files out and err; end it
-  // with status_of().
+  // Starts `antisd arguments` in the background, with its streams in the files out and err; wait
+  // for it with status_of().
   pid_t launch(const std::string& arguments) const {
     const std::string line = in_folder("exec antisd " + arguments + " </dev/null >out 2>err");
     const pid_t pid = fork();
@@ -57,14 +57,15 @@ class CommandTest : public ::testing::Test {
     return pid;
   }
 
-  // Waits for the end of a process that launch() gave.
+  // Waits for a process that launch() started.
   static int status_of(pid_t pid) {
     int status = 0;
     waitpid(pid, &status, 0);
     return exit_status(status);
   }
 
-  // Runs a line of shell in the folder; `antisd` is the binary under test. The exit status.
+  // Runs a shell command line in the folder; `antisd` is the binary under test. Returns the exit
+  // status.
   int shell(const std::string& line) const {
     return exit_status(std::system(in_folder(line).c_str()));
   }

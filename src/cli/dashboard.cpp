@@ -35,16 +35,17 @@ int serve_until_interrupted(const DashboardOptions& options) {
 std::function<int()> add_dashboard(CLI::App& app) {
   const auto options = std::make_shared<DashboardOptions>();
   options->compare = comparison_table;
-  app.add_option("DIR", options->folder, "all runs below this folder are shown, also new ones")
+  app.add_option("DIR", options->folder, "show all runs below this folder, including new ones")
       ->required();
   app.add_option("--port", options->port, "0 takes a free one")
       ->capture_default_str()
       ->check(CLI::Range(0, 65535));
   app.add_option("--host", options->host,
-                 "address to listen on; one that is not loopback asks browsers for a token")
+                 "address to listen on; if it is not loopback, browsers need a token")
       ->capture_default_str();
-  app.add_option("--token", options->token,
-                 "what browsers must know; made up and printed where it is needed and not given");
+  app.add_option(
+      "--token", options->token,
+      "the token that browsers must send; generated and printed if needed and not given");
   return [options] { return serve_until_interrupted(*options); };
 }
 

@@ -20,7 +20,7 @@ namespace {
 struct DataCommandOptions {
   std::vector<std::string> files;
   std::string input, output = "-";
-  std::vector<std::string> assignments;  // of the column map
+  std::vector<std::string> assignments;  // for the column map
   std::int64_t limit = 0;
   std::vector<std::string> against;
   std::string model;  // its tokenizer counts prompt tokens
@@ -31,8 +31,8 @@ struct DataCommandOptions {
   bool no_checks = false;
 };
 
-// The sandbox starts with the first solution that is to run. A solution may take its time: a busy
-// machine must not decide what is recorded.
+// The sandbox starts with the first solution to run. The time limit is generous: the load of the
+// machine must not change what is recorded.
 auto solution_counter(int threads) {
   struct State {
     std::once_flag once;
@@ -65,7 +65,7 @@ ColumnMap column_map(const std::vector<std::string>& assignments) {
 
 void add_map_option(CLI::App& app, DataCommandOptions& options) {
   app.add_option("--map", options.assignments,
-                 "our column=theirs, dots step into objects: --map answer=reward_model.target");
+                 "our column=the file's; a dot selects a member: --map answer=reward_model.target");
 }
 
 int show(const DataCommandOptions& options) {
@@ -127,7 +127,7 @@ std::function<int()> add_data(CLI::App& app) {
   CLI::App* show_app = app.add_subcommand("show", "rows as the trainer sees them, as JSONL");
   show_app->add_option("FILE", options->files, "JSONL, JSON array, Parquet, or countdown:3")
       ->required();
-  show_app->add_option("--limit", options->limit, "rows of each file; 0 is all")
+  show_app->add_option("--limit", options->limit, "rows per file; 0 is all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   add_map_option(*show_app, *options);
@@ -137,35 +137,34 @@ std::function<int()> add_data(CLI::App& app) {
   check_app->add_option("FILE", options->files, "JSONL, JSON array, Parquet, or countdown:3")
       ->required();
   check_app->add_option("--against", options->against,
-                        "benchmark files whose problems should not be here");
+                        "benchmark files whose problems should not be in FILE");
   check_app->add_option("--model", options->model,
                         "count prompt tokens with this model's tokenizer");
   check_app
       ->add_option("--max-prompt-tokens", options->max_prompt_tokens,
-                   "with --model: what is too long")
+                   "with --model: longer prompts are reported")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   check_app->add_flag("--json", options->json, "the report as one JSON object");
   add_map_option(*check_app, *options);
 
   CLI::App* convert_app = app.add_subcommand(
-      "convert", "JSONL, JSON and Parquet into each other; raw code rows into native ones");
+      "convert", "between JSONL, JSON and Parquet; raw code rows become native ones");
   convert_app->add_option("IN", options->input, "JSONL, JSON array, Parquet, or countdown:3")
       ->required();
   convert_app
       ->add_option("OUT,-o,--output", options->output,
                    "a .jsonl or .parquet file; - is JSONL on standard output")
       ->capture_default_str();
-  convert_app->add_flag("--force", options->force, "replace OUT where it exists");
+  convert_app->add_flag("--force", options->force, "overwrite OUT if it exists");
   convert_app
       ->add_option("--rows", options->rows,
-                   "auto: known code rows and verl's become native; code: all must be code rows; "
-                   "keep: as they are")
+                   "auto: known code rows and verl's become native; code: all rows must be code "
+                   "rows; keep: unchanged")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "code", "keep"}));
   convert_app->add_flag("--no-checks", options->no_checks,
-                        "do not run the solutions of code rows to record how many checks of their "
-                        "tests they reach");
+                        "do not run the solutions of code rows to count the checks of their tests");
   add_map_option(*convert_app, *options);
 
   return [options, show_app, check_app] {

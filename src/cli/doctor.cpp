@@ -1,4 +1,4 @@
-// `doctor`: one line for each thing that the machine has or lacks.
+// `doctor`: one line per feature that the machine has or lacks.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-// A check for options that are numbers: CLI11's ranges let NaN pass, since it is neither too small
-// nor too large.
+// A check for numeric options: CLI11's range checks accept NaN, since it is neither too small nor
+// too large.
 //
 //   app.add_option("--temperature", temperature)
 //       ->check(CLI::PositiveNumber)

@@ -28,7 +28,7 @@ Json row_of(const Verdict& verdict) {
   return {{"correct", correct}, {"extracted", verdict.extracted}, {"reason", verdict.reason}};
 }
 
-// A gold answer is text; data sets also hold numbers.
+// A gold answer is text; some data sets have numbers.
 std::string answer_of(const Json& row) {
   const Json& answer = required_field(row, "answer");
   if (answer.is_string()) return answer.get<std::string>();
@@ -84,14 +84,14 @@ std::function<int()> add_grade(CLI::App& app) {
     sub->footer(footer);
     return sub;
   };
-  CLI::App* math = add("math", "is the answer in a response equal to the known one?",
+  CLI::App* math = add("math", "whether the answer in a response equals the known one",
                        "Row in: {\"answer\", \"response\"}. Row out: {\"correct\": "
                        "true|false|null, \"extracted\", \"reason\"}.");
   math->add_flag("--raw", options->math.raw, "the response is the answer itself");
   math->add_flag("--last-number", options->math.last_number,
-                 "the last number answers where nothing else does");
+                 "use the last number if there is no other answer");
   math->add_option("--relative-tolerance", options->math.relative_tolerance,
-                   "accept numbers this close to the gold answer, for physics; 0 is exact")
+                   "accept numbers this close to the gold answer, relative to it; 0 is exact")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0))
       ->check(finite_number());
@@ -100,22 +100,23 @@ std::function<int()> add_grade(CLI::App& app) {
       add("code", "runs the last python block of a response against tests, in a sandbox",
           "Row in: {\"response\", \"tests\"}. Row out: {\"correct\", \"passed\", \"total\", "
           "\"reason\", \"tests\"}.");
-  code->add_option("--timeout", options->code.timeout_s, "wall-clock seconds of one program")
+  code->add_option("--timeout", options->code.timeout_s, "wall-clock seconds per program")
       ->capture_default_str()
       ->check(CLI::PositiveNumber)
       ->check(finite_number());
-  code->add_option("--memory", options->code.memory_mb, "MiB of one process")
+  code->add_option("--memory", options->code.memory_mb, "MiB per process")
       ->capture_default_str()
       ->check(CLI::Range(16, 1 << 20));
   code->add_option("--sandbox", options->code.sandbox,
-                   "auto; reduced: without namespaces; none: programs run unprotected, on purpose")
+                   "auto; reduced: without namespaces; none: programs run unprotected")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "reduced", "none"}));
 
-  CLI::App* countdown = add("countdown", "does a search reach the target from the numbers?",
-                            "Row in: {\"problem\", \"response\"}. Row out: as math.");
+  CLI::App* countdown =
+      add("countdown", "whether a search reaches the target with the given numbers",
+          "Row in: {\"problem\", \"response\"}. Row out: as math.");
   countdown->add_flag("--at-most-once", options->countdown.at_most_once,
-                      "a given number may be left over");
+                      "a given number may be unused");
 
   return [options, math, code] {
     if (math->parsed()) return grade_math_rows(*options);

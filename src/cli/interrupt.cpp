@@ -17,7 +17,7 @@ extern "C" void note_interrupt(int) {
 const std::atomic<bool>& catch_interrupts() {
   struct sigaction action = {};
   action.sa_handler = note_interrupt;
-  action.sa_flags = SA_RESETHAND;  // reading standard input is to end, so no SA_RESTART
+  action.sa_flags = SA_RESETHAND;  // no SA_RESTART: reading standard input must end
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

@@ -17,10 +17,10 @@ namespace {
 
 constexpr const char* kMark = "ANTISD_STARTED_ANEW";
 constexpr const char* kPolicy = "OMP_WAIT_POLICY";
-// What decides how GNU's and LLVM's run times wait.
+// The variables that set how GNU's and LLVM's runtimes wait.
 constexpr std::array kWaiting = {kPolicy, "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY"};
 
-// Commands whose tensors are computed in this process; `sweep` and `demo` start others.
+// Commands that compute with tensors in this process; `sweep` and `demo` start other processes.
 bool has_tensor_threads(int argc, char** argv) {
   static const std::set<std::string_view> commands = {"train", "pretrain", "eval",
                                                       "score", "generate", "inspect"};
@@ -39,7 +39,7 @@ bool has_tensor_threads(int argc, char** argv) {
 void wait_passively(int argc, char** argv) {
   if (std::getenv(kMark) != nullptr) {
     unsetenv(kMark);
-    unsetenv(kPolicy);  // read already
+    unsetenv(kPolicy);  // already read by the runtime
     return;
   }
   for (const char* name : kWaiting) {
@@ -52,7 +52,7 @@ void wait_passively(int argc, char** argv) {
   setenv(kMark, "1", 1);
   setenv(kPolicy, "passive", 1);
   execv(program.data(), argv);
-  unsetenv(kMark);  // removed or replaced meanwhile: goes on with spinning threads
+  unsetenv(kMark);  // the binary was removed or replaced: continue with spinning threads
   unsetenv(kPolicy);
 }
 

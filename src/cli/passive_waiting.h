@@ -1,14 +1,14 @@
-// OpenMP's threads wait for each other by spinning, which takes the cores away from whoever would
-// end the waiting: on a busy machine a step takes several times as long as with one thread.
-// Sleeping costs little on quiet cores.
+// OpenMP threads wait for each other by spinning, which takes cores from the threads they wait for:
+// on a busy machine a step takes several times as long as with one thread. Sleeping costs little on
+// idle cores.
 #pragma once
 
 namespace antisd::inline cli {
 
-// Makes them sleep. The run time reads OMP_WAIT_POLICY before main begins, so the program sets it
-// and restarts itself, once, where a command works with tensors on several threads and the user
-// has not said how to wait. Returns otherwise, and in the program that was started so; what that
-// starts inherits nothing of it.
+// Makes them sleep. The runtime reads OMP_WAIT_POLICY before main starts, so the program sets it
+// and restarts itself, once, if the command uses tensors on several threads and the user has not
+// chosen how to wait. Otherwise, and in the restarted program, it returns. Child processes do not
+// inherit the setting.
 void wait_passively(int argc, char** argv);
 
 }  // namespace antisd::inline cli

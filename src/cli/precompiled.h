@@ -1,4 +1,4 @@
-// The commands' common headers, compiled once; CLI11 alone takes seconds.
+// Headers that all commands include, compiled once; CLI11 takes seconds.
 #pragma once
 
 #include <CLI/CLI.hpp>

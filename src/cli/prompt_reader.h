@@ -1,4 +1,4 @@
-// A row with a prompt in any of its forms -> token ids.
+// Token ids from a row with a prompt in any of its forms.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace antisd::inline cli {
 
 class PromptReader {
  public:
-  // Loads nothing yet: prompts of ids work without a tokenizer, texts without a template.
+  // Loads nothing yet: ids need no tokenizer, and text needs no template.
   explicit PromptReader(std::string model) : model_(std::move(model)) {}
 
-  // {"prompt_ids"}, {"messages", ...} through the chat template, or {"prompt"} as it is, with what
-  // the tokenizer puts around a text. InputError.
+  // {"prompt_ids"}, {"messages", ...} through the chat template, or {"prompt"} as it is, with the
+  // special tokens that the tokenizer adds. InputError.
   std::vector<std::int32_t> read(const Json& row);
 
   const Tokenizer& tokenizer();

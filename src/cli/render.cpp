@@ -1,4 +1,4 @@
-// `render`: what a model's chat template makes of messages.
+// `render`: applies a model's chat template to messages.
 #include <memory>
 
 #include <fmt/format.h>

@@ -20,14 +20,14 @@ struct ReportOptions {
   std::string csv, pass_csv, latex;  // files; "" is none
 };
 
-// A folder of runs stands for those below it.
+// A folder that holds runs stands for all runs below it.
 std::vector<Folder> run_folders(const std::vector<std::string>& names) {
   std::vector<Folder> folders;
   for (const std::string& name : names) {
     const std::vector<FoundRun> found = find_runs(Folder(name));
     if (found.empty()) {
       throw InputError(
-          "no run directory: it has neither metrics.jsonl nor config.toml and run.json",
+          "not a run directory: it has neither metrics.jsonl nor config.toml and run.json",
           {.where = name, .remedy = "name the folder that `train` wrote (record.dir)"});
     }
     for (const FoundRun& run : found)
@@ -58,10 +58,10 @@ int report(const ReportOptions& options) {
 
 std::function<int()> add_report(CLI::App& app) {
   const auto options = std::make_shared<ReportOptions>();
-  app.add_option("RUN", options->runs, "run directories, or folders that hold some")->required();
-  app.add_option("-o,--output", options->output, "the page, one HTML file that needs no network")
+  app.add_option("RUN", options->runs, "run directories, or folders that contain some")->required();
+  app.add_option("-o,--output", options->output, "output file: one HTML page that needs no network")
       ->capture_default_str();
-  app.add_option("--title", options->title, "its heading")->capture_default_str();
+  app.add_option("--title", options->title, "heading of the page")->capture_default_str();
   app.add_option("--csv", options->csv, "also write the evaluations at each run's peak as CSV");
   app.add_option("--pass-csv", options->pass_csv, "also write the pass@k curves as CSV");
   app.add_option("--latex", options->latex, "also write the table as a LaTeX tabular (booktabs)");

@@ -1,5 +1,4 @@
-// The report page of some runs as a file: what `report` writes, and `sweep` and `demo` at their
-// end.
+// The report page of runs as a file: written by `report`, and by `sweep` and `demo` when they end.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +11,7 @@
 
 namespace antisd::inline cli {
 
-// The runs' evaluations compared, and the table of them above a page's own.
+// Compares the runs' evaluations; their table comes before the page's own.
 Comparison compare(const RunSet& runs);
 Json comparison_table(const RunSet& runs);
 
@@ -21,7 +20,7 @@ struct WrittenReport {
   std::size_t bytes = 0;
 };
 
-// RunError where the disk refuses; the file appears whole or not at all.
+// RunError if writing fails; the file appears complete or not at all.
 WrittenReport write_report(const std::vector<Folder>& runs, const std::string& title,
                            const std::filesystem::path& file);
 

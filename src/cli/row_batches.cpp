@@ -11,8 +11,8 @@
 namespace antisd::inline cli {
 namespace {
 
-// Whoever writes rows by hand or waits for each answer makes a pause; whoever pours rows in does
-// not, so that batches do not depend on timing.
+// A user who types rows or waits for each answer pauses; a stream does not. So batches of a stream
+// do not depend on timing.
 constexpr int kPauseMilliseconds = 200;
 
 constexpr std::size_t kMostWaiting = 4096;
@@ -23,7 +23,7 @@ bool pauses(std::istream& stream) {
   return poll(&input, 1, kPauseMilliseconds) == 0;
 }
 
-// Rows whose answers are not out yet, in order; errors that became rows wait among them.
+// Rows without an answer yet, in order, with rows that became errors among them.
 class PendingRows {
  public:
   PendingRows(const RowBatches& batches, JsonlWriter& writer)
@@ -31,7 +31,7 @@ class PendingRows {
 
   void add(const Json& row) {
     const std::int64_t size = batches_.keep(row);
-    // The new row is kept already; those before it make the batch it does not fit into.
+    // The new row is already kept; the rows before it form the batch.
     const bool full = total_size_ + size > batches_.limit || waiting_.size() >= kMostWaiting;
     if (kept_ > 0 && full) answer_all();
     waiting_.push_back({.row = row, .is_answer = false});
@@ -74,7 +74,7 @@ class PendingRows {
 
 int run_row_batches(const RowStreamOptions& options, const RowBatches& batches) {
   const bool from_stdin = options.file == "-";
-  // A buffer of its own tells how much has arrived.
+  // With its own buffer, std::cin reports how much has arrived.
   if (from_stdin) std::ios::sync_with_stdio(false);
   const auto reader = from_stdin ? std::make_unique<JsonlReader>(std::cin, "standard input")
                                  : std::make_unique<JsonlReader>(options.file);

@@ -34,16 +34,16 @@ void throw_placed(const InputError& error, const std::string& where) {
 }
 
 void add_row_stream_options(CLI::App& app, RowStreamOptions& options) {
-  app.add_option("FILE", options.file, "JSONL file, one object a line; - is standard input")
+  app.add_option("FILE", options.file, "JSONL file, one object per line; - is standard input")
       ->capture_default_str();
   app.add_flag("--keep-going", options.keep_going,
-               "a bad row becomes {\"id\",\"error\"} instead of the end");
+               "write a bad row as {\"id\",\"error\"} and continue");
 }
 
 namespace {
 
-// The rows on their way: read by one thread, worked on by several, written by one in the order they
-// were read.
+// Rows in progress: read by one thread, processed by several, written by one in the order they were
+// read.
 class RowPipeline {
  public:
   RowPipeline(const RowStreamOptions& options, const std::function<Json(const Json&)>& work,
@@ -55,9 +55,9 @@ class RowPipeline {
 
   void run(JsonlReader& reader, JsonlWriter& writer) {
     std::thread writing = start_thread([&] { write_in_order(writer); });
-    std::exception_ptr read_error;  // of the row behind all that were read
+    std::exception_ptr read_error;  // of the row after all rows that were read
     try {
-      pool_.emplace(workers_);  // after the writer, which it cannot do without
+      pool_.emplace(workers_);  // after the writer, which the workers need
       while (read_one(reader)) {
       }
     } catch (...) {
@@ -74,7 +74,7 @@ class RowPipeline {
   }
 
  private:
-  // False at the end, or once a row has failed. Throws where no row can be read.
+  // False at the end or after a row has failed. Throws if no row can be read.
   bool read_one(JsonlReader& reader) {
     std::future<Json> result;
     try {
@@ -121,7 +121,7 @@ class RowPipeline {
   }
 
  public:
-  // The row out, or its error as a row, or the error with its place.
+  // The output row, or its error as a row, or the error with its place.
   static Json answer(const RowStreamOptions& options, const std::function<Json(const Json&)>& work,
                      const Json& row, const std::string& where) {
     try {
@@ -176,7 +176,7 @@ int run_rows(const RowStreamOptions& options, const std::function<Json(const Jso
       writer.flush();
       throw;
     }
-    // Whoever feeds rows by hand or through a pipe waits for each answer.
+    // A user or program on the other end of a pipe waits for each answer.
     if (from_stdin) writer.flush();
   }
   writer.flush();
@@ -215,7 +215,7 @@ std::vector<std::int32_t> ids_of(const Json& row, const std::string& name) {
   for (const Json& id : field) {
     if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<std::int32_t>::max()) {
       throw InputError(fmt::format("'{}' holds {} at position {}", name, id.dump(), ids.size()),
-                       {.remedy = "ids are integers from 0 up"});
+                       {.remedy = "ids are integers, at least 0"});
     }
     ids.push_back(id.get<std::int32_t>());
   }

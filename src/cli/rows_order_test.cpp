@@ -10,7 +10,7 @@
 namespace antisd::inline cli {
 namespace {
 
-// What run_rows writes to standard output.
+// The standard output of run_rows.
 std::string output_of(const RowStreamOptions& options, const std::function<Json(const Json&)>& work,
                       int workers) {
   std::ostringstream text;
@@ -32,7 +32,7 @@ class RowOrder : public ::testing::Test {
       rows += i % 101 == 100 ? "no row\n" : to_json_line({{"id", i}, {"n", i * 7 % 31}}) + "\n";
     write_file_atomically(folder_ / "rows.jsonl", rows);
   }
-  // Some rows take longer than the ones behind them, some are refused.
+  // Some rows take longer than later ones, some are rejected.
   static Json work(const Json& row) {
     const int n = row["n"];
     if (n == 13) throw InputError("thirteen");

@@ -12,7 +12,7 @@
 namespace antisd::inline cli {
 namespace {
 
-// In a process of its own with little memory: how run_rows ends, its message on standard error.
+// In a child process with little memory: how run_rows ends; its message goes to standard error.
 [[noreturn]] void run_with_little_memory(const std::string& file, int workers) {
   testing::limit_address_space(std::uint64_t{96} << 20);
   int status = 0;
@@ -26,7 +26,7 @@ namespace {
   _exit(status);
 }
 
-// With several workers the reader works beside threads, which have to be ended first.
+// With several workers, threads must be ended before the error is reported.
 TEST(Rows, ARowThatDoesNotFitIntoTheMemoryIsOneMessage) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer needs the address space that this test takes away";
@@ -43,7 +43,7 @@ TEST(Rows, ARowThatDoesNotFitIntoTheMemoryIsOneMessage) {
   }
 }
 
-// The rows before are out, and the error is that of the first bad row.
+// The rows before it are written, and the error is that of the first bad row.
 TEST(Rows, AReaderThatFailsEndsTheThreadsBesideIt) {
   const testing::TemporaryFolder folder;
   const std::string file = (folder / "rows.jsonl").string();

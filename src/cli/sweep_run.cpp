@@ -40,20 +40,21 @@ int sweep_and_report(SweepSettings settings, const SweepOutput& output, Console&
     done += run.is_done ? 1 : 0;
     begun += run.has_begun && !run.is_done ? 1 : 0;
   }
-  console.info(fmt::format("{} run{} in {}: {} finished before, {} to go on, {} at a time",
+  console.info(fmt::format("{} run{} in {}: {} finished before, {} to resume, {} at a time",
                            runs.size(), runs.size() == 1 ? "" : "s", settings.directory.string(),
                            done, begun, settings.limits.jobs));
   LiveTable table({.descriptor = 2, .quiet = output.quiet});
   const SweepEnd end = run_sweep(settings, runs, console, table, stop);
   if (end.stopped) {
-    console.info("stopped; the same command goes on from here");
+    console.info("stopped; the same command continues from here");
     return kInterruptedStatus;
   }
   const std::vector<ArmOutcome> arms = read_arms(runs);
   if (arms.empty()) {
-    throw RunError("no run came as far as a step",
-                   {.where = settings.directory.string(),
-                    .remedy = "mend what the warnings above say; the same command goes on"});
+    throw RunError(
+        "no run finished a step",
+        {.where = settings.directory.string(),
+         .remedy = "fix the problems in the warnings above; the same command continues"});
   }
   const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
   std::cout << outcome_table(arms, kBaseline,

@@ -56,7 +56,7 @@ std::optional<std::size_t> StopStrings::find(const std::string& text) const {
 }
 
 bool StopStrings::complete(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) const {
-  // A token that shows adds at least a byte; some margin for those that show nothing.
+  // A visible token adds at least one byte; the margin is for tokens that add none.
   const std::size_t tail = std::min(ids.size(), longest_ + 16);
   return find(readable_text(tokenizer, ids.last(tail))).has_value();
 }

@@ -22,8 +22,9 @@ std::function<int()> add_tokenize(CLI::App& app) {
   const auto options = std::make_shared<TokenizeOptions>();
   app.add_option("MODEL", options->model, "Hugging Face model directory")->required();
   add_row_stream_options(app, options->rows);
-  app.add_flag("--add-special-tokens", options->special_tokens,
-               "what the tokenizer puts around a text, e.g. a beginning-of-text token");
+  app.add_flag(
+      "--add-special-tokens", options->special_tokens,
+      "add the tokens that the tokenizer puts around a text, e.g. a beginning-of-text token");
   app.footer("Row in: {\"text\"}. Row out: {\"ids\"}.");
   return [options] {
     const Tokenizer tokenizer = Tokenizer::load(options->model);

@@ -45,7 +45,7 @@ bool same_files(const std::vector<std::string>& a, const std::vector<std::string
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_file);
 }
 
-// Another way to write the same paths.
+// Whether both values name the same files, spelled differently.
 bool is_respelled(std::string_view key, const RunConfig& before, const RunConfig& now) {
   if (key == "model.path") return same_file(before.model.path, now.model.path);
   if (key == "data.train") return same_files(before.data.train, now.data.train);
@@ -56,7 +56,7 @@ bool is_respelled(std::string_view key, const RunConfig& before, const RunConfig
 std::string shortened(const std::string& value) {
   if (value.size() <= kShownBytes) return value;
   std::size_t end = kShownBytes;
-  while (end > 0 && (value[end] & 0xC0) == 0x80)  // not inside a character
+  while (end > 0 && (value[end] & 0xC0) == 0x80)  // step back to the start of a character
     --end;
   return value.substr(0, end) + "...";
 }
@@ -113,9 +113,9 @@ void check_changes(const std::vector<ConfigChange>& changes,
   }
   if (texts.empty()) return;
   throw InputError(
-      fmt::format("the run was trained with another meaning: {}", fmt::join(texts, "; ")),
+      fmt::format("the run was trained with other settings: {}", fmt::join(texts, "; ")),
       {.where = where,
-       .remedy = fmt::format("set it back, choose another record.dir, or go on with {}",
+       .remedy = fmt::format("set it back, choose another record.dir, or allow it with {}",
                              fmt::join(flags, " "))});
 }
 

@@ -1,12 +1,12 @@
-// What became of a run's configuration between two starts: every key that differs, and whether the
-// run would still be the same one.
+// How a run's configuration differs between two starts: every key that changed, and whether the run
+// is still the same one.
 //
 //   const std::vector<ConfigChange> changes = config_changes(before, now);
 //   check_changes(changes, {"reward"}, run / "config.toml");     // --allow reward
 //
-// Three kinds of keys: those that say what is learnt (reward, prompts, data, model, method), which
-// a run does not change without being told so; those that change how it is learnt (optim.lr), which
-// are worth a warning; and those that concern neither (checkpoint.*, record.*, eval.*).
+// There are three kinds of keys. Those that define what is learnt (reward, prompts, data, model,
+// method) may change only if --allow names them. Those that change how it is learnt (optim.lr) give
+// a warning. The rest (checkpoint.*, record.*, eval.*) may change freely.
 #pragma once
 
 #include <string>
@@ -26,13 +26,12 @@ struct ConfigChange {
   std::string text() const;  // "optim.lr: 1e-06 -> 2e-06"; long values are shortened
 };
 
-// In the order of the options. A path that leads to the same file as before is not a change
-// of meaning.
+// In the order of the options. Another spelling of the same file's path is harmless.
 std::vector<ConfigChange> config_changes(const RunConfig& before, const RunConfig& now);
 
-// InputError for the changes of meaning that nobody allowed; `where` names the configuration of
-// before. `allowed` holds keys and sections ("reward" is every key of it); InputError for one that
-// is neither.
+// InputError for changes of meaning that `allowed` does not list. `where` names the earlier
+// configuration file. `allowed` holds keys and sections ("reward" stands for every key in it); any
+// other entry is an InputError.
 void check_changes(const std::vector<ConfigChange>& changes,
                    const std::vector<std::string>& allowed, const std::string& where);
 

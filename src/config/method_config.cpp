@@ -1,4 +1,4 @@
-// The sections [method] and [context]: their keys, what the presets imply, what contradicts itself.
+// The sections [method] and [context]: their keys, the presets, and checks across keys.
 #include <algorithm>
 #include <array>
 
@@ -31,7 +31,8 @@ constexpr std::array kPresetKeys = {
     PresetKey{"method.signal.max_response_tokens", "0", "12000"},
     PresetKey{"context.fallback", "dataset", "feedback"},
 };
-// Its training length too; but a length suits the model and the data, so whoever set one means it.
+// The preset also sets the length, but a length that the user set wins: it suits the model and
+// data.
 constexpr const char* kReleasedLength = "rollout.max_sequence_tokens=16384";
 
 }  // namespace
@@ -39,107 +40,120 @@ constexpr const char* kReleasedLength = "rollout.max_sequence_tokens=16384";
 void RunConfig::describe_method() {
   OptionSet& o = options_;
   o.add("method.name", method.name,
-        "what becomes of the group advantage; the names behind antisd are the paper's ablations "
-        "and the two-sided gate, each with the one knob it is named for turned")
+        "how the group advantage becomes token advantages; each antisd-* changes the one setting "
+        "it is named for (the paper's ablations and the two-sided gate)")
       .one_of({"grpo", "sd", "opd", "antisd", "sdpo", "antisd-reverse-kl", "antisd-no-gate",
                "antisd-close-0.90", "antisd-close-0.95", "antisd-multiplicative",
                "antisd-student-gate", "antisd-no-teacher", "antisd-two-sided"});
   o.add("method.preset", method.preset,
-        "the paper's numbers, or those of the authors' released code; a key set beside it or later "
-        "wins, and rollout.max_sequence_tokens (16384 in the released code) wherever it is set")
+        "the paper's settings, or those of the authors' released code; a key that is set beside "
+        "the preset or after it wins, and rollout.max_sequence_tokens (16384 in the released code) "
+        "wins wherever it is set")
       .one_of({"paper", "released"});
   o.add("method.lambda_max", method.lambda_max,
         "weight of the per-token term while the gate is open")
       .at_least(0);
   o.add("method.lambda_rule", method.lambda_rule,
-        "lambda_max for every response, or lambda_slope ln(ppl / tau) by the teacher's perplexity "
-        "of the response, at most lambda_max")
+        "constant: lambda_max for every response; perplexity: lambda_slope ln(ppl / tau) with the "
+        "teacher's perplexity of the response, between 0 and lambda_max")
       .one_of({"constant", "perplexity"});
-  o.add("method.lambda_slope", method.lambda_slope, "of lambda_rule = \"perplexity\"").at_least(0);
+  o.add("method.lambda_slope", method.lambda_slope,
+        "slope of lambda_rule = \"perplexity\"; other rules do not use it")
+      .at_least(0);
   o.add("method.phi", method.phi,
         "shape of antisd's term: jsd is (softplus(u) - ln 2)/2, kl is u itself")
       .one_of({"jsd", "kl"});
-  o.add("method.compose", method.compose, "A - lambda phi, or A (1 - lambda phi)")
+  o.add("method.compose", method.compose,
+        "token advantage: additive is A - lambda phi, multiplicative is A (1 - lambda phi)")
       .one_of({"additive", "multiplicative"});
 }
 
 void RunConfig::describe_gate() {
   OptionSet& o = options_;
   o.add("method.gate.kind", method.gate.kind,
-        "what the gate watches: the teacher's entropy, the student's perplexity over all tokens, "
-        "the mean of the teacher's perplexities of the responses, or nothing (always open)")
+        "what the gate measures: the teacher's entropy, the student's perplexity over all tokens, "
+        "the mean over responses of the teacher's perplexity, or nothing (always open after the "
+        "warm-up)")
       .one_of({"entropy", "student_perplexity", "teacher_perplexity", "none"});
   o.add("method.gate.statistic", method.gate.statistic,
-        "of the entropies of all response tokens of the batch; auto: the median, which the paper "
-        "names, where it reaches min_warm in the warm-up, else the mean, chosen once and kept")
+        "statistic of the entropies of all response tokens of a step; auto is the paper's median "
+        "where it reaches min_warm in the warm-up, else the mean, chosen once at the end of the "
+        "warm-up")
       .one_of({"auto", "median", "mean"});
   o.add("method.gate.warmup_steps", method.gate.warmup_steps,
-        "steps at lambda = 0 that calibrate the gate")
+        "steps with lambda = 0 that calibrate the gate; their median is the warm-up value")
       .at_least(0);
   o.add("method.gate.min_warm", method.gate.min_warm,
-        "nats; a warm-up value below this is too small to gate on")
+        "a warm-up value below this is too small to gate on, in nats")
       .at_least(0);
-  o.add(
-       "method.gate.on_too_small", method.gate.on_too_small,
-       "what a warm-up below min_warm does: the run warns and goes on with the gate open, or stops")
+  o.add("method.gate.on_too_small", method.gate.on_too_small,
+        "if the warm-up value is below min_warm: open warns and keeps the gate open, stop ends the "
+        "run")
       .one_of({"open", "stop"});
   o.add("method.gate.close", method.gate.close,
         "the gate closes below this times the warm-up value")
       .between(0, 1);
   o.add("method.gate.close_floor", method.gate.close_floor,
-        "and below this, whatever the warm-up value")
+        "the gate also closes below this value of the statistic, whatever the warm-up value; 0 is "
+        "off")
       .at_least(0);
-  o.add("method.gate.reopen", method.gate.reopen, "and opens again at this times the warm-up value")
+  o.add("method.gate.reopen", method.gate.reopen,
+        "a gate that closed low reopens at this times the warm-up value")
       .at_least(0);
   o.add("method.gate.band_close", method.gate.band_close,
         "two-sided gate: it also closes above this times the warm-up value; 0 is off")
       .at_least(0);
   o.add("method.gate.band_reopen", method.gate.band_reopen,
-        "two-sided gate: closed high, it opens again at this times the warm-up value")
+        "two-sided gate: a gate that closed high reopens at this times the warm-up value")
       .at_least(0);
   o.add("method.gate.max_perplexity", method.gate.max_perplexity,
-        "responses whose teacher perplexity is above this leave the statistic and, with "
+        "responses with a teacher perplexity above this are left out of the statistic and, with "
         "lambda_rule = \"perplexity\", get no term; 0 is off")
       .at_least(0);
   o.add("method.gate.previous_step", method.gate.previous_step,
-        "the statistic of the step before decides");
+        "gate on the statistic of the previous step");
 
   o.add("method.signal.outlier_sigmas", method.signal.outlier_sigmas,
-        "u beyond this many of its standard deviations in the warm-up counts as 0; 0 is off")
+        "set u to 0 where |u| exceeds this many standard deviations of the warm-up's u; 0 is off")
       .at_least(0);
-  o.add("method.signal.clamp_u", method.signal.clamp_u, "bound on |u|; 0 is off").at_least(0);
+  o.add("method.signal.clamp_u", method.signal.clamp_u, "bound on |u|, in nats; 0 is off")
+      .at_least(0);
   o.add("method.signal.standardise", method.signal.standardise,
         "standardise the term within each response");
-  o.add("method.signal.clamp_term", method.signal.clamp_term, "bound on the |term|; 0 is off")
+  o.add("method.signal.clamp_term", method.signal.clamp_term, "bound on |term|; 0 is off")
       .at_least(0);
   o.add("method.signal.max_response_tokens", method.signal.max_response_tokens,
         "responses of this many tokens or more get no term; 0 is off")
       .at_least(0);
 
   o.add("method.sdpo.top_k", method.sdpo.top_k,
-        "student's likeliest tokens that are compared one by one; the rest is one bucket")
+        "number of the student's most likely tokens that are compared one by one; the rest is one "
+        "bucket")
       .at_least(1);
-  o.add("method.sdpo.alpha", method.sdpo.alpha, "weight of the teacher in the mixture")
+  o.add("method.sdpo.alpha", method.sdpo.alpha,
+        "weight of the teacher in the mixture of teacher and student")
       .between(0, 1);
   o.add("method.sdpo.teacher_ema", method.sdpo.teacher_ema,
-        "the teacher's weights follow the student's at this rate; 0: they are the student's")
+        "rate at which the teacher's weights follow the student's; 0: the teacher has the "
+        "student's weights")
       .between(0, 1);
 
   o.add("context.peer", context.peer,
-        "which correct response the teacher is shown: one drawn per rollout, or one for the group")
+        "which correct response the teacher is shown: rollout draws one per rollout, group draws "
+        "one for the whole group")
       .one_of({"rollout", "group"});
   o.add("context.fallback", context.fallback,
-        "where no peer is correct: the data set's solution, else its answer; or the assessment "
-        "alone")
+        "when no peer is correct: dataset shows the data set's solution, else its answer; feedback "
+        "shows only the verdict on the response")
       .one_of({"dataset", "feedback"});
   o.add("context.max_solution_tokens", context.max_solution_tokens,
-        "a longer solution loses its middle: 25 % head and 75 % tail stay")
+        "a longer solution is cut in the middle: the first 25 % and the last 75 % of this many "
+        "tokens are kept")
       .at_least(16);
-  o.add(
-      "context.templates", context.templates,
-      "teacher prompts by task, replacing the paper's: math, code or countdown = a text with "
-      "{prompt} or {problem}, {solution} and {feedback}; math_without_solution, ... where none is "
-      "shown");
+  o.add("context.templates", context.templates,
+        "teacher prompts by task, instead of the paper's: math, code or countdown = a text with "
+        "{prompt} or {problem}, {solution} and {feedback}; math_without_solution etc. when no "
+        "solution is shown");
 }
 
 void RunConfig::resolve() {
@@ -149,7 +163,7 @@ void RunConfig::resolve() {
   }
   if (method.preset == "released" && !options_.find("rollout.max_sequence_tokens")->was_set())
     options_.imply("method.preset", kReleasedLength);
-  // A prompt may fill half of a sequence, unless somebody said how long it may be.
+  // Unless it is set, a prompt may fill half of a sequence.
   if (!options_.find("data.max_prompt_tokens")->was_set()) {
     const std::int64_t half =
         std::min(DataConfig().max_prompt_tokens, rollout.max_sequence_tokens / 2);

@@ -1,5 +1,5 @@
-// Everything a run can be told, as plain structs with the paper's values as defaults. Each layer
-// takes its own section by const reference; only the command line fills them.
+// All settings of a run, as plain structs with the paper's values as defaults. Each layer takes its
+// own section by const reference; only the command line fills them.
 //
 //   RunConfig config;
 //   config.options().load_toml("run.toml");
@@ -43,7 +43,7 @@ struct GateConfig {
   std::string kind = "entropy";
   std::string statistic = "auto";
   std::int64_t warmup_steps = 5;  // W
-  double min_warm = 0.01;         // nats; H_warm below it measures nothing
+  double min_warm = 0.01;         // nats; a smaller H_warm is too small to gate on
   double close = 0.93;            // tau = close * H_warm
   double close_floor = 0;         // tau is at least this
   double reopen = 1.0;
@@ -54,7 +54,7 @@ struct GateConfig {
   std::string on_too_small = "open";  // what a warm-up below min_warm does: open | stop
 };
 
-// What the authors' released code does to the per-token term before it is weighted; 0 is off.
+// How the authors' released code treats the per-token term before it is weighted; 0 is off.
 struct SignalConfig {
   double outlier_sigmas = 0;
   double clamp_u = 0;
@@ -66,7 +66,7 @@ struct SignalConfig {
 struct SdpoConfig {
   std::int64_t top_k = 100;
   double alpha = 0.5;
-  double teacher_ema = 0;  // 0: the teacher has the weights of now
+  double teacher_ema = 0;  // 0: the teacher has the student's weights
 };
 
 struct MethodConfig {
@@ -101,7 +101,7 @@ struct RewardConfig {
   std::string kind = "math";
   std::string command;
   double timeout_s = 10;
-  std::int64_t give_up_after = 3;  // steps in a row without one grade
+  std::int64_t give_up_after = 3;  // consecutive steps without a single grade
   std::int64_t workers = 0;
   std::string sandbox = "auto";
 };
@@ -125,15 +125,15 @@ struct TrainConfig {
   std::string init_from;
 };
 
-// The documents of the built-in task: what the model that is pre-trained on them does, as a student
-// and as a teacher who is shown a solution.
+// The documents of the built-in task: how the pre-trained model behaves as a student, and as a
+// teacher that is shown a solution.
 struct MixConfig {
   double plain = 0.7;                // documents without a solution in the prompt
-  double persistence = 0.6;          // q: go on after a failed try
-  double go_on = 0.02;               // after one that holds
-  double copy = 0.4;                 // with a solution: give it at once
-  double hinted_persistence = 0.35;  // hq: persistence where it was not
-  double hint = 0.3;                 // of a try then: the solution itself
+  double persistence = 0.6;          // q: another try after one that fails
+  double go_on = 0.02;               // another try after one that succeeds
+  double copy = 0.4;                 // with a solution in the prompt: give it at once
+  double hinted_persistence = 0.35;  // hq: persistence with a solution that is not given at once
+  double hint = 0.3;                 // then: a try is the solution itself
   std::int64_t max_tries = 12;
 };
 
@@ -196,9 +196,10 @@ class RunConfig {
   OptionSet& options() { return options_; }
   const OptionSet& options() const { return options_; }
 
-  // Fills in what method.preset implies, then validates. Call it when every source is read.
+  // Applies method.preset and other implied values, then validates. Call it after all sources are
+  // read.
   void resolve();
-  // What no single key can tell: combinations that contradict each other. Throws InputError.
+  // Checks combinations of keys that contradict each other. Throws InputError.
   void validate() const;
 
   ModelConfig model;

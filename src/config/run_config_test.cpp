@@ -70,7 +70,7 @@ TEST(RunConfig, ContradictionsAreRefused) {
   EXPECT_THAT(refused({"reward.kind=command"}), HasSubstr("reward.command"));
 }
 
-// 2048 unless the sequences are short; what somebody set stays, also where it is printed.
+// 2048 unless the sequences are short. A value that was set stays, also when it is printed.
 TEST(RunConfig, PromptsFollowTheSequencesUnlessTheirLengthIsSet) {
   const auto tokens = [](std::initializer_list<const char*> lines) {
     RunConfig c;
@@ -107,7 +107,7 @@ TEST(RunConfig, ThePresetSetsWhatTheReleasedCodeDoes) {
   EXPECT_EQ(c.context.fallback, "feedback");
   EXPECT_EQ(c.rollout.max_sequence_tokens, 16384);
 
-  // What is printed resolves to itself.
+  // The printed configuration resolves to itself.
   RunConfig again;
   again.options().load_toml_text(c.options().to_toml(false), "printed");
   again.resolve();
@@ -174,13 +174,13 @@ TEST(RunConfig, EveryRecipeResolves) {
     const std::filesystem::path file = entry.path();
     if (file.extension() != ".toml") continue;
     const std::string printed = recipe(file);
-    if (file.parent_path().filename() == "countdown") continue;  // no row of the paper
+    if (file.parent_path().filename() == "countdown") continue;  // not from the paper
     EXPECT_THAT(page, HasSubstr(file.filename().string()));
     const bool shared =
         file.stem() == "base" || file.stem() == "model" || file.filename() == "code.toml";
     if (shared) continue;
     ++count;
-    // Its name says what it is: runs do not get into each other's way.
+    // Each recipe has its own run directory, named after it.
     EXPECT_THAT(printed, HasSubstr(fmt::format("dir = \"runs/{}/{}\"",
                                                file.parent_path().filename().string(),
                                                file.stem().string())));

@@ -1,12 +1,12 @@
-// The teacher's prompts: the student's prompt, a verified solution and the assessment of the very
-// response that follows.
+// The teacher's prompts: the student's prompt, a verified solution, and the verdict on the response
+// that follows.
 //
 //   const ContextBuilder context(config.context, task_of(config.reward, config.data),
 //                                config.train.seed, renderer);
 //   context.build(prompts, batch);                              // c: Response::context of each
 //
-// The solution is that of a correct other rollout of the group, else the data set's, else its
-// answer alone (context.fallback = "dataset"); or, with "feedback", none at all.
+// The solution is a correct rollout of the same group (not the response itself), else the data
+// set's solution, else only its answer (context.fallback = "dataset"); or, with "feedback", none.
 #pragma once
 
 #include <optional>
@@ -32,16 +32,15 @@ class ContextBuilder {
   ContextBuilder(const ContextConfig& config, const std::string& task, std::uint64_t seed,
                  const PromptRenderer& renderer);
 
-  // Gives every response its context. One whose grade failed gets none: there is nothing to say of
-  // it.
+  // Gives every response its context, except those whose grade failed: there is no verdict to show.
   void build(const PromptBatch& prompts, ResponseBatch& batch) const;
 
-  // What is shown where no peer is.
+  // The solution to show when there is no correct peer.
   Solution fallback(const Problem& problem) const;
-  // What a response's text shows to others: the part behind the thinking; empty where there is
-  // none.
+  // The part of a response that may be shown to others: the text after the thinking; empty if there
+  // is none.
   std::string solution_of(const Response& response) const;
-  // The student's messages with the context in the last of the user's.
+  // The student's messages with the context in the last user message.
   std::vector<ChatMessage> teacher_messages(const Problem& problem, const Solution& solution,
                                             const Verdict& verdict) const;
 

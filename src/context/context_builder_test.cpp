@@ -28,7 +28,7 @@ TEST(ShortenSolution, KeepsAQuarterAtTheFrontAndTheRestAtTheEnd) {
   const Tokenizer tokenizer = word_tokenizer();
   const std::string cut = shorten_solution(tokenizer, words(0, 10'000), 3072);
   EXPECT_EQ(cut, words(0, 768) + std::string(kCutMarker) + words(10'000 - 2304, 10'000));
-  EXPECT_EQ(tokenizer.encode(cut).size(), 3072u + 1);  // the marker is on top
+  EXPECT_EQ(tokenizer.encode(cut).size(), 3072u + 1);  // the marker is not counted
   EXPECT_EQ(shorten_solution(tokenizer, words(0, 3072), 3072), words(0, 3072));
   EXPECT_EQ(shorten_solution(tokenizer, "", 16), "");
 }
@@ -144,7 +144,7 @@ TEST_F(ContextBuilderTest, EveryRolloutSeesAnotherOnesSolutionAndItsOwnVerdict) 
                                                problem_, {source, text}, batch[r].verdict)))
         << r;
   };
-  expect(1, ContextSource::kPeer, "w12");  // of two correct ones each takes the other
+  expect(1, ContextSource::kPeer, "w12");  // two are correct: each is shown the other
   expect(2, ContextSource::kPeer, "w11");  // without the thinking
   EXPECT_EQ(batch[0].context.source, ContextSource::kPeer);
   EXPECT_EQ(batch[3].context.source, ContextSource::kNone);  // the grade failed

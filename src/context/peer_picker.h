@@ -1,5 +1,5 @@
-// Which correct rollout of the group a rollout's teacher is shown: never itself, drawn uniformly,
-// a function of (seed, step, prompt, i) alone.
+// Which correct rollout of the group is shown to a rollout's teacher: never the rollout itself,
+// drawn uniformly from (seed, step, prompt, i) only.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 namespace antisd::inline context {
 
 enum class PeerMode {
-  kRollout,  // a draw for each rollout
-  kGroup,    // one for the group, and a second for the rollout that is the first: nearly all of a
-             // group then share one prefix
+  kRollout,  // one draw per rollout
+  kGroup,    // one draw for the group and a second one for the drawn rollout itself, so that
+             // nearly all prompts of a group share a prefix
 };
 
 class PeerPicker {
  public:
   PeerPicker(std::uint64_t seed, PeerMode mode) : rng_(seed, RandomStream::kPeer), mode_(mode) {}
 
-  // The peer of rollout i, of those that may be shown; nothing where there is no other.
+  // The peer of rollout i among those that may be shown; nothing if there is no other.
   std::optional<std::size_t> pick(std::uint32_t step, std::uint32_t prompt,
                                   const std::vector<bool>& may_be_shown, std::size_t i) const;
 

@@ -1,4 +1,5 @@
-// Which correct rollout a teacher is shown: never its own, drawn by (seed, step, prompt, rollout).
+// Which correct rollout a teacher is shown: never the rollout itself, drawn by (seed, step, prompt,
+// rollout).
 #include "context/peer_picker.h"
 
 #include <map>

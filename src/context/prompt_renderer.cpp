@@ -38,8 +38,8 @@ std::string PromptRenderer::text(std::span<const ChatMessage> messages) const {
 
 std::vector<TokenId> PromptRenderer::encode(std::span<const ChatMessage> messages) const {
   if (chat_) return tokenizer_.encode(text(messages));
-  // A plain text begins as the model's texts do (a first token, if it has one), but nothing may end
-  // it before the response.
+  // Plain text gets the tokens that the tokenizer adds at the start, but none at the end: the
+  // response follows.
   const std::string plain = text(messages);
   const std::vector<TokenId> bare = tokenizer_.encode(plain);
   std::vector<TokenId> ids = tokenizer_.encode(plain, /*add_special_tokens=*/true);

@@ -21,11 +21,11 @@ namespace antisd::inline context {
 
 class PromptRenderer {
  public:
-  // Without a chat template (base models, word-level ones) messages are joined by line ends.
-  // InputError for an unknown data.template, or chat_options that the template never reads.
+  // Without a chat template (base models, word-level ones), messages are joined by newlines.
+  // InputError for an unknown data.template, or for chat_options that the template never reads.
   PromptRenderer(Tokenizer tokenizer, std::optional<ChatTemplate> chat, const DataConfig& config);
 
-  // A chat list as it is; else one user message, the problem in the student's template.
+  // The problem's chat list as it is, else one user message: the problem in the student's template.
   std::vector<ChatMessage> student_messages(const Problem& problem) const;
 
   // The rendered text, ending with the generation prompt.
@@ -54,7 +54,7 @@ class PromptRenderer {
   Tokenizer tokenizer_;
   std::optional<ChatTemplate> chat_;
   std::string student_template_;
-  Json variables_;  // of every rendering
+  Json variables_;  // for every rendering
 };
 
 }  // namespace antisd::inline context

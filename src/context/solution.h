@@ -1,4 +1,4 @@
-// A solution that fits its budget of tokens.
+// Shortens a solution to a number of tokens.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace antisd::inline context {
 
 inline constexpr std::string_view kCutMarker = "\n[...]\n";
 
-// The text where it has at most `budget` tokens; else its first quarter of the budget, the marker
-// (on top of the budget) and its last three quarters: the end is where the answer is.
+// The text itself if it has at most `budget` tokens. Otherwise the first quarter of the budget, a
+// marker (not counted), and the last three quarters: the answer is at the end.
 std::string shorten_solution(const Tokenizer& tokenizer, const std::string& text,
                              std::int64_t budget);
 

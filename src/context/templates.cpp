@@ -63,8 +63,7 @@ void check_places(const std::string& key, const std::string& text, bool with_sol
   const auto refuse = [&](const char* place) {
     throw InputError(fmt::format("the text has no {}", place),
                      {.where = "context.templates." + key,
-                      .remedy = "write it where it belongs; `antisd config --defaults` says which "
-                                "places there are"});
+                      .remedy = "add it; `antisd config --defaults` lists the placeholders"});
   };
   if (!has_place(text, "prompt") && !has_place(text, "problem")) refuse("{prompt} or {problem}");
   if (!has_place(text, "feedback")) refuse("{feedback}");

@@ -1,5 +1,5 @@
-// For tests of contexts: a tokenizer whose words are w0 ... w9999, so that tokens can be counted by
-// eye, and responses by their verdict.
+// For tests of contexts: a tokenizer whose words are w0 ... w9999, so that tokens are easy to
+// count, and responses with given verdicts.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Mistakes of ours: a broken invariant stops the work with both values and the place in the source.
-// A user never has to understand such a message; what a user can cause throws Error (core/error.h).
+// Programming errors: a broken invariant stops the work with both values and the source location.
+// Errors that a user can cause throw Error (core/error.h).
 #pragma once
 
 #include <stdexcept>

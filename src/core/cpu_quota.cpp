@@ -9,8 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of one group: "quota period" in microseconds ("max period" is none), or a file for each (-1 is
-// none).
+// The quota of one group. Version 2 has one file, "quota period" in microseconds ("max period":
+// none); version 1 has one file for each (-1: none).
 std::optional<double> quota_of(const fs::path& group) {
   double quota = 0, period = 0;
   if (std::ifstream both(group / "cpu.max"); both >> quota >> period && quota > 0 && period > 0)

@@ -1,5 +1,5 @@
-// The cores that a control group grants: a container of two cores on a host of sixty-four sees all
-// of them and may use two.
+// The number of cores that control groups allow: a container limited to two cores still sees all 64
+// of its host.
 //
 //   if (const std::optional<double> cores = cpu_quota()) ...   // 1.5
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace antisd::inline core {
 
-// The smallest quota of this process's groups and of those above them, versions 1 and 2; nothing
-// where none is set. `membership` is a file such as /proc/self/cgroup, `root` where groups are.
+// The smallest quota of this process's groups and their parents, for versions 1 and 2; nothing if
+// none is set. `membership` is a file like /proc/self/cgroup, `root` the directory of the groups.
 std::optional<double> cpu_quota(const std::filesystem::path& membership = "/proc/self/cgroup",
                                 const std::filesystem::path& root = "/sys/fs/cgroup");
 

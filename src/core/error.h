@@ -1,10 +1,10 @@
-// Mistakes that a user can mend: what is wrong, where, and the likely remedy. Thrown anywhere,
-// caught once, in main, which prints message() and leaves with exit_status().
+// Errors that a user can fix: what is wrong, where, and the likely remedy. They are caught once, in
+// main, which prints message() and exits with exit_status().
 //
 //   throw InputError("the header is 9 GB long but the file has 3 KB",
 //                    {.where = path.string(), .remedy = "fetch the file again"});
 //
-// Mistakes of ours are ANTISD_CHECK's (core/check.h).
+// Programming errors are ANTISD_CHECK's (core/check.h).
 #pragma once
 
 #include <stdexcept>

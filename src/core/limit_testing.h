@@ -9,7 +9,7 @@
 
 namespace antisd::testing {
 
-// In a process of the test's own: from here on it may map `more` bytes.
+// Only in a test's child process: from here on it may map only `more` further bytes.
 inline void limit_address_space(std::uint64_t more) {
   std::uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

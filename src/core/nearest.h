@@ -1,4 +1,4 @@
-// "Did you mean ...?": the known name nearest to one that is not known.
+// "Did you mean ...?": the known name nearest to an unknown one.
 #pragma once
 
 #include <string>

@@ -17,8 +17,7 @@
 namespace antisd::inline core {
 namespace {
 
-// Thrown while a node is converted; the caller, who knows key and place, turns it into an
-// InputError.
+// Thrown while a node is converted. The caller knows key and place and turns it into an InputError.
 struct WrongType {};
 
 void read_node(const toml::node& node, bool& field) {
@@ -90,7 +89,7 @@ toml::table parse_toml(std::string_view text, const std::string& name) {
   }
 }
 
-// The whole stream. A device such as /dev/zero never ends.
+// Reads the whole stream up to a limit: a device like /dev/zero never ends.
 std::string read_bounded(std::istream& stream, const std::string& where) {
   constexpr std::size_t kMostBytes = 16 << 20;
   std::string text(kMostBytes + 1, '\0');
@@ -102,7 +101,7 @@ std::string read_bounded(std::istream& stream, const std::string& where) {
       {.where = where, .remedy = "check that it is the right file"});
 }
 
-// A value of the command line as TOML: strings may come bare, lists of strings separated by commas.
+// A command-line value as TOML: strings may be unquoted, lists of strings separated by commas.
 std::string command_line_toml(const OptionField& field, const std::string& value) {
   const bool quoted = value.starts_with('"') || value.starts_with('\'');
   if (std::holds_alternative<std::string*>(field) && !quoted) return toml_value(value);
@@ -189,7 +188,7 @@ void OptionSet::load_toml_text(std::string_view text, const std::string& name) {
   load_text(text, name, {});
 }
 
-// `where` names the file, or the line that extends it; `extended_by` the files on the way to it.
+// `where` is the file, or the line that extends it; `extended_by` are the files that led to it.
 void OptionSet::load_file(const std::filesystem::path& file, const std::string& where,
                           std::vector<std::filesystem::path> extended_by) {
   std::ifstream stream(file, std::ios::binary);
@@ -260,7 +259,7 @@ void OptionSet::imply(std::string_view by_key, std::string_view key_and_value) {
 void OptionSet::assign_from(int source, std::string_view key_and_value) {
   const std::size_t equals = key_and_value.find('=');
   const std::string where = fmt::format("'{}'", replace_invalid_utf8(key_and_value));
-  if (find_invalid_utf8(key_and_value))  // what is printed of it would be no TOML
+  if (find_invalid_utf8(key_and_value))  // what is printed of it would not be TOML
     throw InputError("not valid UTF-8", {.where = where, .remedy = "see the terminal's encoding"});
   if (equals == std::string_view::npos || equals == 0) {
     throw InputError("not of the form key=value",

@@ -17,7 +17,7 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 template <typename... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;  // clang 14 does not find this by itself
+Overloaded(Cases...) -> Overloaded<Cases...>;  // clang 14 needs this deduction guide
 
 std::string number_text(double value) {
   return fmt::format("{}", value);
@@ -85,7 +85,7 @@ std::string Option::range_text() const {
 }
 
 void Option::check_number(double value, const std::string& where) const {
-  // No option means anything with infinity or NaN, whatever its range.
+  // No option takes infinity or NaN, whatever its range.
   const bool inside =
       std::isfinite(value) && value >= low_ && value <= high_ && !(low_exclusive_ && value == low_);
   if (inside) return;

@@ -1,6 +1,5 @@
-// Options described once: field, default, range, help. From the one description come the TOML
-// reader, the key=value reader, the printed configuration, --help and the documentation page, so
-// they cannot disagree.
+// Options described once: field, default, range, help. The TOML reader, the key=value reader, the
+// printed configuration, --help and the documentation page all use this one description.
 //
 //   struct RolloutOptions {
 //     std::int64_t group_size = 8;
@@ -44,7 +43,7 @@ class Option {
  public:
   Option(std::string key, OptionField field, std::string help);
 
-  // Bounds hold for every number of the option, inclusive.
+  // Bounds apply to every number of the option and are inclusive.
   Option& between(double low, double high);
   Option& at_least(double low);
   Option& above(double low);  // exclusive
@@ -54,8 +53,8 @@ class Option {
   std::string section() const;
   std::string name() const;
   const std::string& help() const { return help_; }
-  const std::string& default_toml() const { return default_toml_; }  // as of the description
-  std::string value_toml() const;                                    // as of now
+  const std::string& default_toml() const { return default_toml_; }  // when it was described
+  std::string value_toml() const;                                    // now
   std::string type_text() const;   // "integer", "list of strings", ...
   std::string range_text() const;  // "2 to 4096", "paper | released", or ""
   bool was_set() const { return source_ > 0; }
@@ -88,21 +87,21 @@ class OptionSet {
     return add_option(Option(std::move(key), OptionField(&field), std::move(help)));
   }
 
-  // Both throw InputError that names the place, the key, the nearest known key or the allowed
-  // range. A file may open with `extends = "base.toml"`, relative to itself: that file is read
-  // first, as an earlier one.
+  // Both throw an InputError that names the place, the key, and the nearest known key or the
+  // allowed range. A file may start with `extends = "base.toml"`, relative to itself: that file is
+  // read first.
   void load_toml(const std::filesystem::path& file);
   void load_toml_text(std::string_view text, const std::string& name);
   // "rollout.group_size=16"; an entry of a table by its name: "eval.n.aime24=4". Strings need no
   // quotes and lists of strings no brackets: "data.train=a.jsonl,b.jsonl".
   void assign(std::string_view key_and_value);
-  // Sets a key because another one (a preset) says so, unless somebody set it in the same place as
-  // that one or in a later one; files come in their order, the command line last.
+  // Sets a key because another one (a preset) implies it, unless the key was set in the same place
+  // as that one or in a later one. Files come in their order, the command line last.
   void imply(std::string_view by_key, std::string_view key_and_value);
 
   // A TOML file with every key. With help, each key is preceded by a comment: help, type, range.
   std::string to_toml(bool with_help) const;
-  std::string to_markdown() const;  // a table a section
+  std::string to_markdown() const;  // a table per section
   std::string to_help() const;      // "key  help [default; range]" for a terminal
 
   const Option* find(std::string_view key) const;

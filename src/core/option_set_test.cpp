@@ -110,8 +110,7 @@ TEST(OptionSet, AFileExtendsAnother) {
   EXPECT_THAT(refused("runs/a.toml"), AllOf(HasSubstr("runs/b.toml:2"), HasSubstr("extends")));
 }
 
-// A preset fills in what nobody said, and what was said before it.
-// From `antisd config <(...)`, and what never ends.
+// A file may be a pipe, as in `antisd config <(...)`, but not one that never ends.
 TEST(OptionSet, AFileMayBeAPipeButNotEndless) {
   Sample s;
   int ends[2];

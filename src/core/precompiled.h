@@ -1,4 +1,4 @@
-// What nearly every file below the tensor line includes, compiled once.
+// What nearly every file that does not need torch includes, compiled once.
 #pragma once
 
 #include <algorithm>

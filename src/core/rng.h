@@ -1,6 +1,6 @@
 // Counter-based random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011). A number is a pure function of what it is for, so it does not depend on the
-// order of the work, on the batch, on threads or on a resume:
+// 1, 2, 3", SC 2011). A number is a pure function of its place, so it does not depend on the order
+// of work, the batch, threads or a resume:
 //
 //   const CounterRng rng(seed, RandomStream::kSampling);
 //   const double u = rng.uniform({.step = 3, .prompt = 17, .sample = 2, .position = 141});
@@ -16,8 +16,8 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
 
 PhiloxBlock philox_4x32_10(PhiloxBlock counter, PhiloxKey key);
 
-// Purposes that must not share numbers. A value is part of what a seed means: append, never
-// renumber.
+// Purposes that must not share random numbers. The values decide what a seed produces: append,
+// never renumber.
 enum class RandomStream : std::uint32_t {
   kSampling = 0,    // token noise of the rollout
   kShuffle = 1,     // order of the prompts in an epoch

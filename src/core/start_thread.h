@@ -1,4 +1,4 @@
-// Threads that may not be had: the system refuses one more at a limit of processes or memory.
+// Threads whose start may fail: the system refuses one at a limit of processes or memory.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 
 namespace antisd::inline core {
 
-// A thread that runs `body`; the caller joins it. RunError where the system gives none.
+// Starts a thread that runs `body`; the caller joins it. RunError where the system refuses.
 std::thread start_thread(std::function<void()> body);
 
 }  // namespace antisd::inline core

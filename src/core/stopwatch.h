@@ -1,4 +1,4 @@
-// Seconds of the wall between laps.
+// Wall-clock seconds between laps.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@ namespace antisd::inline core {
 
 class Stopwatch {
  public:
-  double lap() {  // seconds since the last one, or since the start
+  double lap() {  // seconds since the last lap, or since the start
     const auto now = std::chrono::steady_clock::now();
     const double seconds = std::chrono::duration<double>(now - last_).count();
     last_ = now;

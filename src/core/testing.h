@@ -1,4 +1,4 @@
-// For tests alone: where fixtures are, and the folder of real data that CI has and users may not.
+// For tests only: paths of fixtures, and of the shared real data, which may be absent.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ inline std::filesystem::path shared_data(const std::string& name) {
   return std::filesystem::path(ANTISD_SOURCE_DIR) / ".." / "shared" / "data" / name;
 }
 
-// An empty folder of the running test's own, removed when the object goes.
+// An empty folder for the running test, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -43,7 +43,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// The message of the Error that `action` throws; fails the test where it throws none.
+// The message of the Error that `action` throws; fails the test if it throws none.
 template <typename Action>
 std::string error_of(Action&& action) {
   try {
@@ -57,7 +57,7 @@ std::string error_of(Action&& action) {
 
 }  // namespace antisd::testing
 
-// Leaves the test as skipped, saying why, where the shared data folder is absent.
+// Skips the test, with the reason, where the shared data folder is absent.
 #define ANTISD_NEEDS_SHARED(path)     \
   if (!std::filesystem::exists(path)) \
   GTEST_SKIP() << "needs " << (path).lexically_normal().string() << ", which is not here"

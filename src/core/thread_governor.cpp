@@ -16,12 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Shares of the time in which threads were ready to run. A step on quiet cores has below 2 %.
+// Share of the time in which threads were ready but had no core. On idle cores it is below 2 %.
 constexpr double kCrowded = 0.2;
 constexpr double kRoomy = 0.05;
 constexpr int kMostPatience = 64;  // steps
 
-// Threads that run or could, of all programs; this one is among them.
+// Threads of all programs that run or are ready to, including this one.
 std::optional<int> running_threads() {
   std::ifstream file("/proc/stat");
   for (std::string line; std::getline(file, line);) {
@@ -37,7 +37,7 @@ std::optional<CpuTimes> own_cpu_times() {
   bool counted = false;
   std::error_code error;
   for (const fs::directory_entry& task : fs::directory_iterator("/proc/self/task", error)) {
-    std::ifstream file(task.path() / "schedstat");  // gone where the thread has ended meanwhile
+    std::ifstream file(task.path() / "schedstat");  // absent if the thread has just ended
     double running = 0, waiting = 0;                // nanoseconds
     if (!(file >> running >> waiting)) continue;
     counted = true;
@@ -49,7 +49,7 @@ std::optional<CpuTimes> own_cpu_times() {
 
 int unclaimed_threads(int most) {
   if (most <= 1) return 1;
-  std::array<int, 5> samples = {};  // one moment says little
+  std::array<int, 5> samples = {};  // a single sample is too noisy
   for (int& sample : samples) {
     const std::optional<int> running = running_threads();
     if (!running) return most;
@@ -69,7 +69,7 @@ ThreadGovernor::ThreadGovernor(int start, int most, Times times)
 void ThreadGovernor::observe() {
   const std::optional<CpuTimes> now = times_(), before = std::exchange(before_, now);
   if (!now || !before) return;
-  // A thread that ends takes its times along.
+  // The times of a thread that ended are no longer counted, so a sum can fall.
   const double running = std::max(now->running - before->running, 0.0);
   const double waiting = std::max(now->waiting - before->waiting, 0.0);
   if (running + waiting <= 0) return;

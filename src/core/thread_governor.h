@@ -1,11 +1,11 @@
-// How many threads are worth having on a machine that others use too. Threads that share a step
-// meet many times a millisecond; where one of them waits for a core, all of them do.
+// How many threads to use on a machine that is shared with other programs. Threads that share a
+// step synchronise many times per millisecond; when one waits for a core, all of them wait.
 //
 //   ThreadGovernor governor(unclaimed_threads(available_threads()), available_threads());
 //   while (!done()) {
 //     set_threads(governor.threads());
 //     step();
-//     governor.observe();  // halves them where they had to wait for cores, else tries more
+//     governor.observe();  // halves them if they waited for cores, else tries more
 //   }
 //
 // Only for work whose result does not depend on the number of threads.
@@ -16,17 +16,17 @@
 
 namespace antisd::inline core {
 
-// Of all threads of this process since they began, in seconds.
+// Times of all threads of this process since they started, in seconds.
 struct CpuTimes {
   double running = 0;
   double waiting = 0;  // ready to run, without a core
 };
 
-// Nothing where the kernel does not count.
+// Nothing where the kernel does not report them.
 std::optional<CpuTimes> own_cpu_times();
 
-// Of `most` threads, those for which a core is free just now: other programs' running threads
-// take theirs first. At least 1.
+// How many of `most` threads have a free core now, after the running threads of other programs. At
+// least 1.
 int unclaimed_threads(int most);
 
 class ThreadGovernor {
@@ -35,16 +35,16 @@ class ThreadGovernor {
   ThreadGovernor(int start, int most, Times times = own_cpu_times);
 
   int threads() const { return threads_; }
-  // After each step. More threads are tried at once after a quiet step, then ever more rarely where
-  // that failed.
+  // Call it after each step. After a step without waiting it tries more threads; each time that
+  // fails, it waits longer before it tries again.
   void observe();
 
  private:
   Times times_;
   int most_;
   int threads_;
-  int patience_ = 1;  // quiet steps before more threads are tried again, once that has failed
-  int left_ = 0;      // of them
+  int patience_ = 1;  // steps without waiting before more threads are tried again
+  int left_ = 0;      // of patience_
   std::optional<CpuTimes> before_;
 };
 

@@ -1,4 +1,4 @@
-// The governor by scripted times, and what the kernel says of this process.
+// The governor with scripted times, and the times that the kernel reports for this process.
 #include "core/thread_governor.h"
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Threads after each step, where a step waits `share` of its time.
+// Threads after each step, given the share of its time that each step waits.
 std::vector<int> follow(int start, int most, const std::vector<double>& shares) {
   CpuTimes times;
   ThreadGovernor governor(start, most, [&] { return times; });
@@ -37,7 +37,8 @@ TEST(ThreadGovernor, TriesMoreWhereCoresAreFree) {
   EXPECT_THAT(follow(1, 2, {.6, .1, .04}), ElementsAre(1, 1, 2));
 }
 
-// A core for one: each second thread was one too many, and is tried after 1, 2, 4, ... quiet steps.
+// Only one core is free: every second thread is one too many, and is tried after 1, 2, 4, ...
+// steps.
 TEST(ThreadGovernor, TriesMoreEverMoreRarelyWhereThatFails) {
   CpuTimes times;
   ThreadGovernor governor(2, 2, [&] { return times; });
@@ -61,7 +62,7 @@ TEST(ThreadGovernor, StaysWhereTheKernelDoesNotCount) {
   EXPECT_EQ(ThreadGovernor(0, 0).threads(), 1);
 }
 
-// Times only grow while threads live, and a busy loop shows in them.
+// The times grow while threads live, and include a busy loop.
 TEST(ThreadGovernor, CountsTheTimesOfAllThreads) {
   const std::optional<CpuTimes> before = own_cpu_times();
   if (!before) GTEST_SKIP() << "no /proc/self/task/*/schedstat here";

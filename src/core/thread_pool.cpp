@@ -59,12 +59,12 @@ struct Loop {
   std::exception_ptr error;
 };
 
-// Once a process: every pool of it meets the same limit.
+// Once per process: every pool meets the same limit.
 void warn_of_fewer(std::size_t started, int asked, const std::string& reason) {
   static std::atomic<bool> warned = false;
   if (warned.exchange(true)) return;
-  fmt::print(stderr, "antisd: warning: {} of {} threads: {}; going on with these\n", started, asked,
-             reason);
+  fmt::print(stderr, "antisd: warning: {} of {} threads: {}; continuing with these\n", started,
+             asked, reason);
 }
 
 }  // namespace
@@ -79,8 +79,8 @@ std::thread start_thread(std::function<void()> body) {
   }
 }
 
-// Where the system gives fewer threads than asked for, the pool goes on with those, since no result
-// depends on their number.
+// If the system gives fewer threads than asked for, the pool uses those: no result depends on their
+// number.
 ThreadPool::ThreadPool(int threads) {
   threads_.reserve(static_cast<std::size_t>(std::max(threads, 0)));
   try {
@@ -134,7 +134,8 @@ void ThreadPool::parallel_for(std::size_t count, const std::function<void(std::s
     for (std::size_t i = 0; i < helpers; ++i)
       enqueue([loop] { loop->run(); });
   } catch (const std::bad_alloc&) {
-    // Those that were enqueued use `body`, so the loop has to end here; with fewer helpers it does.
+    // Helpers already enqueued use `body`, so the loop must finish here, with however many there
+    // are.
   }
   loop->run();
   std::unique_lock lock(loop->mutex);

@@ -1,13 +1,12 @@
-// Threads that stay up and share out loops and tasks.
+// A fixed set of threads that run loops and tasks.
 //
 //   ThreadPool pool(4);
 //   pool.parallel_for(rows.size(), [&](std::size_t i) { rows[i] = work(i); });
 //   std::future<int> answer = pool.submit([] { return 42; });
 //
 // parallel_for may be called from several threads and from inside a task: the caller works too, so
-// it never waits for a free thread. The first exception (of the lowest index that threw) is
-// rethrown in the caller once all running indices have ended; indices not yet begun are then
-// dropped.
+// it never waits for a free thread. Once all running indices have ended, the exception of the
+// lowest index that threw is rethrown in the caller; indices not started are dropped.
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +26,7 @@ class ThreadPool {
  public:
   // 0 threads: everything runs in the caller.
   explicit ThreadPool(int threads);
-  ~ThreadPool();  // runs what was submitted, then joins
+  ~ThreadPool();  // runs all submitted tasks, then joins
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
@@ -55,8 +54,7 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-// What this process may use: the CPUs of its affinity mask, bounded by a cgroup's quota; at
-// least 1.
+// The CPUs that this process may use: its affinity mask, limited by a cgroup's quota; at least 1.
 int available_threads();
 
 }  // namespace antisd::inline core

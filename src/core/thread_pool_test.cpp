@@ -62,7 +62,7 @@ TEST(ThreadPool, FinishesWhatWasSubmittedBeforeItGoes) {
   EXPECT_EQ(done, 50);
 }
 
-// The limit of address space leaves room for few stacks, which is how the system refuses threads.
+// A limit on the address space leaves room for few stacks, so the system refuses threads.
 TEST(ThreadPool, TheSystemsRefusalEndsNothing) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer needs the address space that this test takes away";
@@ -85,7 +85,7 @@ TEST(ThreadPool, WithoutOneThreadIsAnError) {
   EXPECT_EXIT(
       {
         testing::limit_address_space(32 << 20);
-        const ThreadPool all(64);  // that the system gives, kept stacks of other tests included
+        const ThreadPool all(64);  // the system gives these, also with other tests' stacks kept
         const std::string message = testing::error_of([] { ThreadPool pool(3); });
         std::cerr << message << std::endl;
         _exit(0);

@@ -1,4 +1,4 @@
-// Values as TOML text: what a TOML reader gives back as the same value.
+// Values as TOML text that reads back as the same value.
 #pragma once
 
 #include <cmath>

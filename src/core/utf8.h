@@ -11,8 +11,8 @@ namespace antisd::inline core {
 // The byte offset of the first ill-formed sequence, or nothing where the text is well-formed.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
-// The code point at `position`, which moves behind it. An ill-formed byte yields U+FFFD and moves
-// by one.
+// Decodes the code point at `position` and advances past it. An ill-formed byte gives U+FFFD and
+// advances by one.
 char32_t next_code_point(std::string_view text, std::size_t& position);
 
 void append_utf8(std::string& text, char32_t code_point);

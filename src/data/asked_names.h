@@ -1,5 +1,5 @@
-// What a code row asks a program to define, from the row alone. Tests take these names from the
-// program and every other name from themselves (docs/sandbox.md).
+// The names that a code row asks a program to define, found from the row itself. Tests take these
+// names from the program and all other names from the tests (docs/sandbox.md).
 //
 //   asked_names("def sum(a, b):\n  return a + b\n", "assert sum(1, 2) == 3");
 //   // {"sum": "function"}
@@ -12,12 +12,12 @@
 
 namespace antisd::inline data {
 
-// The names that a solution defines at its top level and the tests use: "function" or "class".
+// Names that a solution defines at top level and the tests use: "function" or "class".
 Json asked_names(std::string_view solution, std::string_view tests);
 
-// The part of a HumanEval prompt before the function it asks for, where that part defines a
-// function which the tests call (encode_shift of HumanEval/50); otherwise empty. Such a helper is
-// the tests' own: a program that brings another one would pass with an identity.
+// The part of a HumanEval prompt before the requested function, if that part defines a function
+// that the tests call (encode_shift of HumanEval/50); otherwise empty. Such a helper belongs to the
+// tests: a program that defined its own could pass with an identity function.
 std::string helpers_of_prompt(std::string_view prompt, std::string_view entry_point,
                               std::string_view tests);
 

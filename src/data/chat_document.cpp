@@ -14,7 +14,7 @@ void check_messages(const Json& messages) {
   };
   if (!messages.is_array() || messages.empty() ||
       !std::all_of(messages.begin(), messages.end(), is_message)) {
-    throw InputError("'messages' is no list of {\"role\", \"content\"}",
+    throw InputError("'messages' is not a list of {\"role\", \"content\"}",
                      {.remedy = R"(e.g. [{"role": "user", "content": "Hi"}, ...])"});
   }
 }
@@ -48,7 +48,7 @@ std::string ChatEncoder::render(const Json& messages, std::size_t count,
 void ChatEncoder::append(std::string_view text, bool assistant, TrainingDocument& document) const {
   const std::vector<TokenId> ids = tokenizer_.encode(text);
   std::size_t end = ids.size();
-  // What the template puts behind the end of the turn is nobody's to say.
+  // Tokens that the template adds after the end of the turn are not the assistant's.
   while (end > 0 && !tokenizer_.is_special(ids[end - 1]))
     --end;
   if (end == 0) end = ids.size();
@@ -69,7 +69,7 @@ TrainingDocument ChatEncoder::encode(const Json& messages) const {
     if (before.size() < done || !with.starts_with(before) || !whole.starts_with(with)) {
       throw InputError(
           fmt::format("the chat template writes turn {} differently once others follow", i + 1),
-          {.remedy = "give every turn that is to be learnt as the last one of a row of its own"});
+          {.remedy = "give every turn to learn as the last one of its own row"});
     }
     append(std::string_view(whole).substr(done, before.size() - done), false, document);
     append(std::string_view(whole).substr(before.size(), with.size() - before.size()), true,
@@ -77,10 +77,10 @@ TrainingDocument ChatEncoder::encode(const Json& messages) const {
     done = with.size();
   }
   if (document.tokens_that_count() == 0) {
-    throw InputError("the chat has no turn of the assistant: there is nothing to learn",
+    throw InputError("the chat has no assistant turn: there is nothing to learn",
                      {.remedy = "end it with {\"role\": \"assistant\", ...}"});
   }
-  return document;  // what follows the last turn that counts teaches nothing
+  return document;  // the rest, after the last turn that counts, has no loss
 }
 
 }  // namespace antisd::inline data

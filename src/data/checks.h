@@ -1,5 +1,5 @@
-// What is wrong with a data set before it costs a run: duplicates, empty answers, over-long
-// prompts, and problems of a benchmark among the training problems.
+// Checks of a data set before it is used: duplicates, empty answers, over-long prompts, and
+// problems of a benchmark among the training problems.
 //
 //   const DataReport report = check_data({"train.jsonl"}, {.against = {"aime24.jsonl"}});
 //   fmt::print("{}", report.text());
@@ -17,10 +17,10 @@ namespace antisd::inline data {
 struct CheckOptions {
   ColumnMap map;                              // of the checked files; benchmarks are native
   std::vector<std::string> against;           // benchmark files
-  std::int64_t max_prompt_characters = 8192;  // used where no token counter is given
+  std::int64_t max_prompt_characters = 8192;  // used if there is no token counter
   std::int64_t max_prompt_tokens = 2048;
   std::function<std::int64_t(const Problem&)> count_tokens;
-  double near_duplicate = 0.6;  // containment above which a benchmark problem counts as found
+  double near_duplicate = 0.6;  // share of 5-grams above which a benchmark problem counts as found
   std::size_t examples = 5;     // ids named per finding
 };
 
@@ -45,10 +45,10 @@ struct BenchmarkOverlap {
 };
 
 struct DataReport {
-  std::vector<std::pair<std::string, std::int64_t>> files;  // and their rows
+  std::vector<std::pair<std::string, std::int64_t>> files;  // with their number of rows
   std::int64_t rows = 0;
-  Finding duplicates;           // rows whose problem came before
-  Finding conflicting_answers;  // those of them whose answer differs from the first one's
+  Finding duplicates;           // rows whose problem occurred before
+  Finding conflicting_answers;  // duplicates whose answer differs from the first one's
   Finding repeated_ids;
   Finding empty_answers;  // rows without tests whose answer is blank
   Finding long_prompts;
@@ -57,7 +57,7 @@ struct DataReport {
   double near_duplicate = 0.0;
   std::vector<BenchmarkOverlap> overlaps;
 
-  bool clean() const;  // nothing was found
+  bool clean() const;  // no findings
   std::string text() const;
   Json to_json() const;
 };

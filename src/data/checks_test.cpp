@@ -68,7 +68,7 @@ TEST_F(ChecksTest, FindsWhatIsWrong) {
   EXPECT_EQ(overlap.matches[0].benchmark_id, "b1");
   EXPECT_EQ(overlap.matches[0].row_id, "t1");
   EXPECT_TRUE(overlap.matches[0].exact);
-  // 13 words, 9 5-grams, all but the last in the row.
+  // 13 words, 9 5-grams, of which all but the last occur in the row.
   EXPECT_EQ(overlap.matches[1].benchmark_id, "b2");
   EXPECT_DOUBLE_EQ(overlap.matches[1].containment, 8.0 / 9.0);
   EXPECT_FALSE(report.clean());
@@ -110,8 +110,8 @@ TEST(Overlap, ShortProblemsAreOnlyFoundExactly) {
   EXPECT_EQ(index.rows_found(), 1);
 }
 
-// Brute-force figures of a few lines of Python over the same files: casefold, split and join for
-// the exact ones; what the notes of the data folder say for the near ones ("about 25 of 40").
+// Brute-force figures of a short Python script over the same files: casefold, split and join for
+// the exact ones; the data folder's notes for the near ones ("about 25 of 40").
 TEST(ChecksRealData, KnownOverlaps) {
   const auto dapo = shared_data("train/dapo_math_17k.jsonl");
   ANTISD_NEEDS_SHARED(dapo);

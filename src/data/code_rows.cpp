@@ -26,16 +26,16 @@ bool has(const Json& row, std::initializer_list<const char*> columns) {
 const std::string& text(const Context& context, const char* column) {
   const auto found = context.row.find(column);
   if (found == context.row.end() || !found->is_string()) {
-    throw_misfit(fmt::format("'{}' is no text", column), context);
+    throw_misfit(fmt::format("'{}' is not text", column), context);
   }
   return found->get_ref<const std::string&>();
 }
 
-// A list of texts, joined by line ends.
+// A list of texts, joined by newlines.
 std::string lines(const Context& context, const char* column) {
   const auto found = context.row.find(column);
   if (found == context.row.end() || found->is_null()) return "";
-  if (!found->is_array()) throw_misfit(fmt::format("'{}' is no list", column), context);
+  if (!found->is_array()) throw_misfit(fmt::format("'{}' is not a list", column), context);
   std::string joined;
   for (const Json& line : *found) {
     if (!line.is_string()) throw_misfit(fmt::format("'{}' holds no text", column), context);
@@ -44,7 +44,7 @@ std::string lines(const Context& context, const char* column) {
   return joined;
 }
 
-// Null where there are none: such a row cannot be graded.
+// Null if there are none: such a row cannot be graded.
 Json asserts(const std::string& code, const std::string& last) {
   if (last.empty()) return nullptr;
   return {{"kind", "asserts"}, {"code", code + last}};
@@ -57,7 +57,7 @@ Json functional(const std::string& code, const std::string& entry_point) {
 // One case of a program that reads standard input.
 Json stdio_case(const Json& input, const Json& output, const Context& context) {
   if (!input.is_string() || !output.is_string()) {
-    throw_misfit("a test's input or output is no text", context);
+    throw_misfit("a test's input or output is not text", context);
   }
   return {{"input", input}, {"output", output}};
 }
@@ -68,7 +68,7 @@ Json stdio(Json cases) {
 }
 
 Json stdio_list(const Json& list, const Context& context) {
-  if (!list.is_array()) throw_misfit("the tests are no list", context);
+  if (!list.is_array()) throw_misfit("the tests are not a list", context);
   Json cases = Json::array();
   for (const Json& one : list) {
     if (!one.is_object() || !has(one, {"input", "output"})) {
@@ -102,7 +102,7 @@ Json mbpp_tests(const Context& context) {
   }
   if (!context.row.contains("test")) return asserts(code, lines(context, "test_list"));
   std::string test = text(context, "test");
-  // Three rows of MBPP+ compute whether the outputs match and never look at it.
+  // Three rows of MBPP+ compute whether the outputs match but never assert it.
   if (test.find("assert ") == std::string::npos) {
     constexpr std::string_view kLast = "        exact_match = exp == (out is not None)\n";
     replace_once(test, kLast, std::string(kLast) + "    assert exact_match\n");
@@ -111,7 +111,7 @@ Json mbpp_tests(const Context& context) {
 }
 
 std::string mbpp_problem(const Context& context) {
-  // The statement alone does not name the function.
+  // The statement itself does not name the function.
   return text(context, context.row.contains("text") ? "text" : "prompt") +
          "\n\nThe code must pass these tests:\n\n```python\n" + lines(context, "test_list") + "```";
 }
@@ -152,12 +152,14 @@ Json live_code_bench_tests(const Context& context) {
   const Json metadata = parse_json(text(context, "metadata"), context.where);
   const auto function = metadata.is_object() ? metadata.find("func_name") : metadata.end();
   if (function == metadata.end() || !function->is_string()) {
-    throw_misfit("'metadata' names no function", context);
+    throw_misfit("'metadata' does not name a function", context);
   }
   return leetcode_tests(cases, function->get<std::string>(), context);
 }
 
-// "...\n\ncheck(Solution().twoSum)" -> the code without its last line, and what it calls.
+// "...
+//
+// check(Solution().twoSum)" -> the code without its last line, and the call.
 Json called_check(const std::string& code, const Context& context) {
   constexpr std::string_view kCall = "\ncheck(";
   const std::size_t call = code.rfind(kCall);
@@ -175,12 +177,12 @@ Json rllm_tests(const Context& context) {
   if (!tests.is_object()) return stdio_list(tests, context);
   if (tests.contains("functional")) {
     const Json& code = tests["functional"];
-    if (!code.is_string()) throw_misfit("the functional test is no text", context);
+    if (!code.is_string()) throw_misfit("the functional test is not text", context);
     return called_check(code.get<std::string>(), context);
   }
   const Json inputs = tests.value("inputs", Json()), outputs = tests.value("outputs", Json());
   if (!inputs.is_array() || !outputs.is_array() || inputs.size() != outputs.size()) {
-    throw_misfit("'tests' has not as many outputs as inputs", context);
+    throw_misfit("'tests' has another number of outputs than inputs", context);
   }
   Json cases = Json::array();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -189,7 +191,7 @@ Json rllm_tests(const Context& context) {
   return stdio(std::move(cases));
 }
 
-enum class Shape {
+enum class RawKind {
   kHumanEval,
   kEvalPlus,
   kMbpp,
@@ -206,7 +208,7 @@ bool has_rllm_tests(const Json& row) {
   if (tests->is_object()) {
     return has(*tests, {"functional"}) || has(*tests, {"inputs", "outputs"});
   }
-  if (tests->is_string()) {  // as DeepCoder has them; native ones in a Parquet file name their kind
+  if (tests->is_string()) {  // DeepCoder's form; native tests in Parquet have a "kind"
     const std::string& text = tests->get_ref<const std::string&>();
     return text.starts_with("[") || (text.starts_with("{") && text.find("\"kind\"") == text.npos);
   }
@@ -214,20 +216,20 @@ bool has_rllm_tests(const Json& row) {
          has((*tests)[0], {"input", "output"});
 }
 
-Shape shape_of(const Json& row) {
+RawKind raw_kind_of(const Json& row) {
   if (has(row, {"task_id", "prompt", "entry_point", "canonical_solution"})) {
-    if (has(row, {"base_input", "plus_input"})) return Shape::kEvalPlus;
-    if (row.contains("test")) return Shape::kHumanEval;
+    if (has(row, {"base_input", "plus_input"})) return RawKind::kEvalPlus;
+    if (row.contains("test")) return RawKind::kHumanEval;
   }
   if (has(row, {"task_id", "code", "test_list"}) &&
       (row.contains("text") || row.contains("prompt"))) {
-    return Shape::kMbpp;
+    return RawKind::kMbpp;
   }
-  if (has(row, {"question_content", "public_test_cases"})) return Shape::kLiveCodeBench;
-  if (has(row, {"problem", "sample_tests", "starter_code"})) return Shape::kStatements;
-  if (has(row, {"question", "test_cases"})) return Shape::kAceCode;
-  if (row.contains("problem") && has_rllm_tests(row)) return Shape::kRllm;
-  return Shape::kNone;
+  if (has(row, {"question_content", "public_test_cases"})) return RawKind::kLiveCodeBench;
+  if (has(row, {"problem", "sample_tests", "starter_code"})) return RawKind::kStatements;
+  if (has(row, {"question", "test_cases"})) return RawKind::kAceCode;
+  if (row.contains("problem") && has_rllm_tests(row)) return RawKind::kRllm;
+  return RawKind::kNone;
 }
 
 struct Parts {
@@ -235,45 +237,45 @@ struct Parts {
   Json tests;
 };
 
-Parts convert(const Context& context, Shape shape) {
-  switch (shape) {
-    case Shape::kHumanEval:
-    case Shape::kEvalPlus:
+Parts convert(const Context& context, RawKind kind) {
+  switch (kind) {
+    case RawKind::kHumanEval:
+    case RawKind::kEvalPlus:
       return {text(context, "prompt"),
               text(context, "prompt") + text(context, "canonical_solution"),
-              shape == Shape::kHumanEval ? human_eval_tests(context)
-                                         : evalplus_tests(context.row, context.where)};
-    case Shape::kMbpp:
+              kind == RawKind::kHumanEval ? human_eval_tests(context)
+                                          : evalplus_tests(context.row, context.where)};
+    case RawKind::kMbpp:
       return {mbpp_problem(context), text(context, "code"), mbpp_tests(context)};
-    case Shape::kLiveCodeBench:
+    case RawKind::kLiveCodeBench:
       return {with_starter_code(text(context, "question_content"), context), "",
               live_code_bench_tests(context)};
-    case Shape::kStatements:
+    case RawKind::kStatements:
       return {with_starter_code(text(context, "problem"), context), "",
               stdio_list(context.row["sample_tests"], context)};
-    case Shape::kRllm: {
+    case RawKind::kRllm: {
       const auto solution = context.row.find("solutions");
       const bool given = solution != context.row.end() && solution->is_string();
       return {text(context, "problem"), given ? solution->get<std::string>() : "",
               rllm_tests(context)};
     }
-    case Shape::kAceCode:
+    case RawKind::kAceCode:
       return {text(context, "question"), "", asserts("", lines(context, "test_cases"))};
-    case Shape::kNone:
+    case RawKind::kNone:
       break;
   }
   throw InputError(
-      "a row of no known code data set; it has: " + list_columns(context.row),
+      "not a row of a known code data set; it has: " + list_columns(context.row),
       {.where = context.where, .remedy = "write native rows: {\"id\", \"problem\", \"tests\"}"});
 }
 
-std::string id_of(const Json& row, Shape shape, const std::string& fallback) {
+std::string id_of(const Json& row, RawKind kind, const std::string& fallback) {
   for (const char* column : {"id", "task_id", "question_id"}) {
     const auto id = row.find(column);
     if (id == row.end()) continue;
     if (id->is_string()) return id->get<std::string>();
-    // MBPP's bare numbers; EvalPlus writes the same problems as Mbpp/2.
-    if (id->is_number_integer()) return (shape == Shape::kMbpp ? "Mbpp/" : "") + id->dump();
+    // MBPP's ids are plain numbers; EvalPlus calls the same problem Mbpp/2.
+    if (id->is_number_integer()) return (kind == RawKind::kMbpp ? "Mbpp/" : "") + id->dump();
   }
   return fallback;
 }
@@ -281,15 +283,15 @@ std::string id_of(const Json& row, Shape shape, const std::string& fallback) {
 }  // namespace
 
 bool is_raw_code_row(const Json& row) {
-  return shape_of(row) != Shape::kNone;
+  return raw_kind_of(row) != RawKind::kNone;
 }
 
 std::optional<Json> native_code_row(const Json& row, const std::string& where,
                                     const std::string& source, const std::string& fallback_id) {
-  const Shape shape = shape_of(row);
-  Parts parts = convert({row, where}, shape);
+  const RawKind kind = raw_kind_of(row);
+  Parts parts = convert({row, where}, kind);
   if (parts.tests.is_null()) return std::nullopt;
-  Json native = {{"id", id_of(row, shape, fallback_id)}, {"problem", std::move(parts.problem)}};
+  Json native = {{"id", id_of(row, kind, fallback_id)}, {"problem", std::move(parts.problem)}};
   if (parts.tests["kind"] == "asserts" && !parts.solution.empty()) {
     Json names = asked_names(parts.solution, parts.tests["code"].get_ref<const std::string&>());
     if (!names.empty()) parts.tests["names"] = std::move(names);

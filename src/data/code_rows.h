@@ -1,5 +1,5 @@
-// The raw rows of the known code data sets -> native rows {id, problem, solution?, tests, source}.
-// What a row is, its columns say:
+// Converts raw rows of the known code data sets into native rows {id, problem, solution?, tests,
+// source}. The columns identify the data set:
 //
 //   HumanEval, HumanEval+ and others in that form   prompt, entry_point, canonical_solution, test
 //   EvalPlus's own files (HumanEval+, MBPP+)        the same with base_input, plus_input, atol
@@ -11,9 +11,8 @@
 //                                                   {input, output}, or {functional})
 //   AceCode                                         question, test_cases
 //
-// A test keeps its meaning: its inputs, expected outputs, tolerances and ways to compare. Three
-// things are worth knowing:
-// - EvalPlus's own files hold inputs without outputs. The test that is made from one runs the
+// Tests keep their inputs, expected outputs, tolerances and comparisons. Note:
+// - EvalPlus's own files hold inputs without outputs. The test made from such a row runs the
 //   canonical solution beside the candidate and compares as EvalPlus does.
 // - Two errors of EvalPlus's files in the older forms are corrected, since no program
 //   (HumanEval/32) or any program (Mbpp/737, 787, 794) passes otherwise.
@@ -29,13 +28,13 @@ namespace antisd::inline data {
 
 bool is_raw_code_row(const Json& row);
 
-// Nothing for a row that has no tests at all (statements alone). InputError naming `where` for a
-// row of unknown shape, with its columns, or one that its shape's rules do not fit. `source` and
-// `fallback_id` serve rows that have none.
+// Nothing for a row without tests (statements only). InputError naming `where` for a row of an
+// unknown kind, with its columns, or one that does not fit its kind's rules. `source` and
+// `fallback_id` are used for rows without their own.
 std::optional<Json> native_code_row(const Json& row, const std::string& where,
                                     const std::string& source, const std::string& fallback_id);
 
-// The test code for a row of EvalPlus's own files (evalplus_rows.cpp). Inputs are JSON text.
+// The test code of a row of EvalPlus's own files (evalplus_rows.cpp). Inputs are JSON text.
 Json evalplus_tests(const Json& row, const std::string& where);
 
 }  // namespace antisd::inline data

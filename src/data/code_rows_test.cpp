@@ -33,7 +33,7 @@ bool python_is_here() {
   return std::system("python3 -IS -c pass >/dev/null 2>&1") == 0;
 }
 
-// Runs the response and then its tests in one Python module, as `tests` of `grade code` is defined.
+// Runs the response and its tests in one Python module, which is how `grade code` defines `tests`.
 bool passes(const Json& tests, const std::string& response) {
   const testing::TemporaryFolder folder;
   std::string program = response + "\n";
@@ -104,7 +104,7 @@ TEST(CodeRows, AskedNamesAreThoseThatTheSolutionDefinesAndTheTestsUse) {
   EXPECT_EQ(asked_names("def f(): pass", "assert ff() and f_"), Json::object());
 }
 
-// HumanEval/50: with encode_shift from the program, two identities would be a solution.
+// HumanEval/50: if encode_shift came from the program, two identities would pass.
 TEST(CodeRows, HelpersOfAPromptAreTheTests) {
   const Json shift = native(
       R"j({"task_id": "HumanEval/50", "prompt": "\n\ndef encode(s):\n    return s + 'x'\n\n\ndef decode(s):\n    \"\"\"The inverse.\"\"\"\n", "entry_point": "decode", "canonical_solution": "    return s[:-1]\n", "test": "def check(candidate):\n    assert candidate(encode('ab')) == 'ab'\n"})j");
@@ -139,7 +139,7 @@ TEST(CodeRows, EvalPlusRunsTheReference) {
   EXPECT_TRUE(passes(tests, "def third(x):\n    return x * (1 / 3)"));  // within 1e-6 + 1e-7 |x|
   EXPECT_FALSE(passes(tests, "def third(x):\n    return round(x / 3, 3)"));
   EXPECT_FALSE(passes(tests, "def third(x):\n    return x // 3"));
-  // Large whole numbers keep every digit: 10^23 - 1 is odd.
+  // Large integers keep every digit: 10^23 - 1 is odd.
   const Json odd = evalplus("HumanEval/901", "def odd(x):\\n", "odd", "    return x % 2 == 1\\n",
                             "[]", "[[99999999999999999999999]]", "0", "");
   EXPECT_TRUE(passes(odd, "def odd(x):\n    return True"));
@@ -153,11 +153,11 @@ TEST(CodeRows, EvalPlusKeepsToleranceAndArguments) {
   EXPECT_TRUE(passes(loose, "def f(x):\n    return [x + 0.005, 2 * x]"));
   EXPECT_FALSE(passes(loose, "def f(x):\n    return [x + 0.02, 2 * x]"));
   EXPECT_FALSE(passes(loose, "def f(x):\n    return [x]"));
-  // A candidate that changes its argument does not change the reference's.
+  // A candidate that changes its argument does not change the reference's argument.
   const Json sum = evalplus("HumanEval/903", "def f(x):\\n", "f", "    return sum(x)\\n",
                             "[[[1, 2]], [[3]]]", "[]", "0", "");
   EXPECT_TRUE(passes(sum, "def f(x):\n    t = sum(x)\n    x.clear()\n    return t"));
-  // Any root of the polynomial will do: x^2 - 1 has two.
+  // Any root of the polynomial is accepted: x^2 - 1 has two.
   const Json root = evalplus("HumanEval/32", "def find_zero(xs):\\n", "find_zero",
                              "    return 1.0\\n", "[[[-1, 0, 1]]]", "[]", "0.0001", "");
   EXPECT_TRUE(passes(root, "def find_zero(xs):\n    return -1.0"));
@@ -166,7 +166,7 @@ TEST(CodeRows, EvalPlusKeepsToleranceAndArguments) {
 
 TEST(CodeRows, MbppPlusInputsTakeTheFormOfTheAssertions) {
   if (!python_is_here()) GTEST_SKIP() << "no python3 here";
-  // The reference fails on anything but what its assertion shows.
+  // The reference fails on all inputs except those of its assertion.
   const char* const strict =
       "def f(a, b, c):\\n"
       "    assert type(a) is tuple and all(type(i) is tuple for i in a), a\\n"
@@ -256,7 +256,7 @@ TEST(CodeRows, UnknownShapesNameTheirColumns) {
       is_raw_code_row(row_of(R"({"problem": "p", "tests": {"kind": "asserts", "code": ""}})")));
   EXPECT_FALSE(is_raw_code_row(row_of(R"({"problem": "p", "tests": "{\"kind\": \"asserts\"}"})")));
   EXPECT_THAT(error_of([] { native(R"({"id": 1, "output": "x"})"); }),
-              HasSubstr("f:1: a row of no known code data set; it has: id, output"));
+              HasSubstr("f:1: not a row of a known code data set; it has: id, output"));
   for (
       const char* bad :
       {R"({"task_id": 1, "prompt": 2, "entry_point": "f", "canonical_solution": "", "test": ""})",
@@ -279,7 +279,7 @@ TEST(CodeRows, UnknownShapesNameTheirColumns) {
   }
 }
 
-// Any value may be of any type: whatever comes out is a row, none, or an Error that says where.
+// A value may have any type: the result is a row, nothing, or an Error with its place.
 TEST(CodeRows, AnyTypeAnywhere) {
   const std::vector<Json> values = {nullptr,
                                     true,
@@ -323,7 +323,7 @@ TEST(CodeRows, AnyTypeAnywhere) {
   for (const std::string& text : rows) {
     const Json row = parse_json(text, "row");
     try_row(row);
-    const Json flat = row.flatten();  // JSON pointers of all leaves; parents are tried below
+    const Json flat = row.flatten();  // JSON pointers of all leaves; their parents are tested below
     for (const auto& [leaf, ignored] : flat.items()) {
       for (Json::json_pointer place(leaf); !place.empty(); place.pop_back()) {
         for (const Json& value : values) {
@@ -336,8 +336,7 @@ TEST(CodeRows, AnyTypeAnywhere) {
   }
 }
 
-// Every raw file there is becomes rows that the trainer takes, and none is lost but those without
-// tests.
+// Every raw file becomes rows that the trainer accepts; only rows without tests are dropped.
 TEST(CodeRowsRealData, EveryFileConverts) {
   ANTISD_NEEDS_SHARED(shared_data("code"));
   const std::vector<std::pair<const char*, int>> files = {{"humaneval.jsonl", 164},

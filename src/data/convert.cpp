@@ -43,7 +43,7 @@ class Converter {
   const ConvertResult& result() const { return result_; }
 
  private:
-  // Solutions take a while to run, so that many rows are counted side by side.
+  // Solutions take long to run, so many rows are processed in parallel.
   void read_batch() {
     batch_.clear();
     taken_ = 0;
@@ -99,7 +99,7 @@ class Converter {
       *tests = checked_tests(std::move(*tests), reader_.where());
   }
 
-  // A Parquet column has one type: tests of several kinds lie in it as JSON text.
+  // A Parquet column has one type: tests of different kinds are stored as JSON text.
   void store_tests_as_text(Json& row) const {
     if (options_.rows == ConvertOptions::Rows::kKeep) return;
     const auto tests = row.find("tests");
@@ -126,7 +126,7 @@ ConvertResult convert_data(const std::filesystem::path& input, const std::filesy
   std::error_code ignored;
   const bool to_stdout = output == kStandardOutput;
   if (!to_stdout && !options.force && std::filesystem::exists(output, ignored)) {
-    throw InputError("the file is there already",
+    throw InputError("the file exists already",
                      {.where = output.string(), .remedy = "give another name, or --force"});
   }
   Converter converter(input, options, parquet);

@@ -1,5 +1,5 @@
-// Data sets from one form into another: JSONL, JSON arrays and Parquet by the files' endings; raw
-// rows of the known code data sets (data/code_rows.h) and verl's rows into native ones.
+// Converts data sets between JSONL, JSON arrays and Parquet, by file extension, and raw rows of the
+// known code data sets (data/code_rows.h) and verl's rows into native rows.
 //
 //   convert_data("HumanEvalPlus.jsonl", "humanevalplus.parquet");
 //   show_data("train.parquet", {.limit = 3}, [](const Json& row) { ... });
@@ -17,15 +17,15 @@ namespace antisd::inline data {
 
 struct ConvertOptions {
   enum class Rows {
-    kAuto,  // raw code rows and verl's rows become native; all others stay as they are
+    kAuto,  // raw code rows and verl's rows become native; others stay
     kCode,  // raw code rows become native; any other row is an error
     kKeep,  // only the file format changes
   };
   Rows rows = Rows::kAuto;
   bool force = false;  // replace an existing output
-  ColumnMap map;       // not empty: every row becomes a native one through it
-  // How many checks a row's solution reaches in its tests (not stdio), nothing where it fails them:
-  // recorded as tests.checks. Called from `threads` threads.
+  ColumnMap map;       // if not empty, every row becomes native through it
+  // The number of checks that a row's solution reaches in its tests (not stdio), nothing if it
+  // fails them; recorded as tests.checks. Called from `threads` threads.
   std::function<std::optional<int>(const std::string& solution, const Json& tests)> count_checks =
       nullptr;
   int threads = 1;
@@ -34,15 +34,15 @@ struct ConvertOptions {
 struct ConvertResult {
   std::int64_t rows_read = 0;
   std::int64_t rows_written = 0;
-  std::int64_t without_tests = 0;     // code rows left out because they have none
+  std::int64_t without_tests = 0;     // code rows dropped because they have no tests
   std::int64_t counted = 0;           // rows whose solution passed, with tests.checks
-  std::int64_t failed_solutions = 0;  // rows whose solution does not pass its own tests
+  std::int64_t failed_solutions = 0;  // rows whose solution fails its own tests
 };
 
 inline constexpr const char* kStandardOutput = "-";
 
-// The output appears whole or not at all; kStandardOutput is JSONL on standard output. InputError
-// for an ending other than .jsonl, .parquet or .pq, an output that is there already, or a row that
+// The output appears complete or not at all; kStandardOutput writes JSONL to standard output.
+// InputError for an extension other than .jsonl, .parquet or .pq, an existing output, or a row that
 // cannot be converted.
 ConvertResult convert_data(const std::filesystem::path& input, const std::filesystem::path& output,
                            const ConvertOptions& options = {});
@@ -52,7 +52,7 @@ struct ShowOptions {
   std::int64_t limit = 0;  // 0: all rows
 };
 
-// Hands over the rows as the trainer sees them (to_row). Returns how many.
+// Passes on the rows as the trainer sees them (to_row). Returns their number.
 std::int64_t show_data(const std::filesystem::path& input, const ShowOptions& options,
                        const std::function<void(const Json&)>& emit);
 

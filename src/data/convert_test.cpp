@@ -89,7 +89,7 @@ TEST_F(ConvertTest, RecordsHowManyChecksASolutionReaches) {
   }
   text += R"j({"problem": "P", "solutions": "s", "tests": {"inputs": ["1"], "outputs": ["2"]}})j";
   const auto input = write("in.jsonl", text);
-  // A stand-in for the sandbox: solutions whose number is a multiple of 7 fail their tests.
+  // Replaces the sandbox: solutions whose number is a multiple of 7 fail their tests.
   const auto count = [](const std::string& solution, const Json& tests) -> std::optional<int> {
     EXPECT_EQ(tests["names"], Json({{"f", "function"}}));
     const int number = std::stoi(solution.substr(solution.rfind(' ')));
@@ -131,7 +131,7 @@ TEST_F(ConvertTest, VerlAndMappedRowsBecomeNative) {
 TEST_F(ConvertTest, RefusesWhatItCannotDo) {
   const auto input = write("in.jsonl", "{\"a\": 1}\n");
   const auto there = write("there.jsonl", "old");
-  EXPECT_THAT(error_of([&] { convert_data(input, there); }), HasSubstr("is there already"));
+  EXPECT_THAT(error_of([&] { convert_data(input, there); }), HasSubstr("exists already"));
   convert_data(input, there, {.force = true});
   EXPECT_EQ(rows(there)[0]["a"], 1);
   EXPECT_THAT(error_of([&] { convert_data(input, folder_ / "x.csv"); }),
@@ -139,7 +139,7 @@ TEST_F(ConvertTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(error_of([&] {
                 convert_data(input, folder_ / "x.jsonl", {.rows = ConvertOptions::Rows::kCode});
               }),
-              HasSubstr("no known code data set; it has: a"));
+              HasSubstr("not a row of a known code data set; it has: a"));
   EXPECT_THAT(error_of([&] { convert_data(write("e.jsonl", ""), folder_ / "x.jsonl"); }),
               HasSubstr("no rows"));
   EXPECT_THAT(error_of([&] { convert_data(write("e.jsonl", ""), folder_ / "x.parquet"); }),
@@ -153,7 +153,7 @@ TEST_F(ConvertTest, RefusesWhatItCannotDo) {
                     folder_ / "x.jsonl");
               }),
               HasSubstr("none of the rows has tests"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "x.jsonl"));  // nothing half-written
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x.jsonl"));  // no partial file
   EXPECT_FALSE(std::filesystem::exists(folder_ / "x.parquet"));
 }
 

@@ -17,7 +17,7 @@ constexpr int kLeastNumber = 2, kLeastTarget = 10, kGreatestTarget = 99;
 constexpr std::int64_t kDefaultHeldOut = 512, kMaxProblems = 1'000'000;
 constexpr std::uint64_t kHeldOutEvery = 10;
 
-// Draws that must not share numbers: `sample` of their place.
+// Draws that must not share random numbers: the `sample` of their place.
 enum Purpose : std::uint32_t { kProblems = 0, kDocuments = 1 };
 
 int greatest_number(int count) {
@@ -38,7 +38,7 @@ std::string chain_text(const CountdownChain& chain) {
   return text;
 }
 
-// A random order of the numbers, and at each step one of the operations whose result is allowed.
+// A random order of the numbers, and for each step an operation whose result is allowed.
 CountdownChain draw_chain(TaskDraws& draws, std::vector<int> numbers) {
   for (std::size_t i = numbers.size(); i > 1; --i)
     std::swap(numbers[i - 1], numbers[std::size_t(draws.below(int(i)))]);
@@ -59,7 +59,7 @@ CountdownChain draw_chain(TaskDraws& draws, std::vector<int> numbers) {
   return chain;
 }
 
-// Tries until one reaches the target or patience ends.
+// Tries until one reaches the target or the search gives up.
 std::string draw_search(TaskDraws& draws, const CountdownExample& example, const MixConfig& mix,
                         double persistence, double hint) {
   std::string text;
@@ -88,7 +88,7 @@ bool read_number(std::string_view text, Number& number) {
 }
 
 [[noreturn]] void refuse(const std::string& source, std::string_view field) {
-  throw InputError(fmt::format("'{}' is no part of a countdown source", field),
+  throw InputError(fmt::format("'{}' is not part of a countdown source", field),
                    {.where = source,
                     .remedy = "write countdown:3, countdown:4 or countdown:3+4, then any of "
                               ":held-out, :COUNT (1 to 1000000) and :seed=N"});
@@ -166,7 +166,7 @@ std::string CountdownSource::name() const {
 }
 
 Json countdown_rows(const CountdownSource& source) {
-  // Draws without a new problem after which there is none left, for what that is worth.
+  // After this many draws without a new problem, assume that none is left.
   const std::int64_t patience = 20'000;
   Json rows = Json::array();
   std::set<std::string> seen;
@@ -199,7 +199,7 @@ CountdownDocument countdown_document(const CountdownSource& source, const MixCon
     return {example.problem_text() + " |",
             draw_search(draws, example, mix, mix.persistence, /*hint=*/0), count};
   }
-  // Either word, whatever the response is worth: the assessment must not tell what follows.
+  // Either word, whatever the response: the assessment must not predict what follows.
   const char* assessment = draws.chance(0.5) ? "correct" : "incorrect";
   CountdownDocument document{
       fmt::format("{} Previous attempt {} Assessment {} Solve |", example.problem_text(),

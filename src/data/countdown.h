@@ -1,12 +1,12 @@
 // The built-in task: combine given numbers with + - * (results 0 to 400) to reach a target from 10
-// to 99. Everything is space-separated words, each number one of them.
+// to 99. All text is space-separated words; each number is one word.
 //
 //   Numbers 4 11 3 6 target 29 | Let 4 + 11 = 15 ; 15 * 3 = 45 ; 45 - 6 = 39 no Wait
 //   Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds So boxed 29
 //
-// Problems and documents are functions of (seed, step, index). Whether a problem is held out is a
-// function of its numbers and target alone, so no seed's training problems meet any seed's
-// held-out ones.
+// Problems and documents are functions of (seed, step, index). Whether a problem is held out
+// depends only on its numbers and target, so the training problems of one seed never include
+// held-out problems of another.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct CountdownStep {
   int right, result;
 };
 
-// One try: each step goes on from the result before.
+// One try: each step starts from the previous result.
 using CountdownChain = std::vector<CountdownStep>;
 
 struct CountdownExample {
@@ -42,10 +42,10 @@ struct CountdownExample {
 
 enum class CountdownSplit { kTrain, kHeldOut };
 
-// One problem in ten. The order of the numbers does not matter.
+// One problem in ten is held out. The order of the numbers does not matter.
 CountdownSplit countdown_split(std::vector<int> numbers, int target);
 
-// Numbers of one purpose, drawn one after the other.
+// A sequence of random numbers for one purpose.
 class TaskDraws {
  public:
   TaskDraws(std::uint64_t seed, RandomPlace place)
@@ -66,28 +66,28 @@ class TaskDraws {
 CountdownExample draw_countdown(TaskDraws& draws, int count, CountdownSplit split);
 
 // A source by name: "countdown:3", "countdown:4:held-out:512", "countdown:3+4:train:8000:seed=7".
-// By default training problems, 5,000 of them (512 held-out ones), of the default seed.
+// Defaults: 5,000 training problems (512 held-out ones) of the default seed.
 struct CountdownSource {
-  std::vector<int> counts;  // 3, 4 or both in turn
+  std::vector<int> counts;  // 3, 4 or both alternately
   CountdownSplit split = CountdownSplit::kTrain;
   std::int64_t problems = 5'000;
   std::uint64_t seed = 0;
 
-  // InputError naming the field.
+  // InputError that names the field.
   static CountdownSource parse(const std::string& text, std::uint64_t default_seed = 0);
   std::string name() const;  // "countdown-4-held-out", for ids and benchmarks
 };
 
 bool is_countdown_source(std::string_view text);
 
-// Rows {id, problem, answer, solution, source}; no problem comes twice, whatever the order of its
-// numbers. InputError where there are not so many.
+// Rows {id, problem, answer, solution, source}; no problem occurs twice, in any order of its
+// numbers. InputError if there are not enough problems.
 Json countdown_rows(const CountdownSource& source);
 
-// What the model is pre-trained on.
+// A pre-training document.
 struct CountdownDocument {
   std::string prompt, response;
-  int numbers = 0;  // of the problem
+  int numbers = 0;  // in the problem
 };
 
 // Document `index` of step `step`.

@@ -23,7 +23,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-// The numbers, sorted, and the target, read from the words alone.
+// The sorted numbers and the target, read from the text.
 std::string key_of(const std::string& prompt) {
   const std::vector<std::string> words = words_of(prompt);
   std::vector<int> numbers;
@@ -53,7 +53,7 @@ TEST(CountdownTask, NamesOfSources) {
   for (const char* wrong : {"countdown:", "countdown:5", "countdown:3:x", "countdown:3:0",
                             "countdown:3:seed=", "countdown:3:seed=-1", "countdown:3:12a"}) {
     EXPECT_THAT(testing::error_of([&] { CountdownSource::parse(wrong); }),
-                HasSubstr("is no part of a countdown source"))
+                HasSubstr("is not part of a countdown source"))
         << wrong;
   }
 }
@@ -89,7 +89,7 @@ TEST(CountdownTask, AreAFunctionOfTheSeed) {
   const Json first = countdown_rows(CountdownSource::parse("countdown:3+4:50:seed=1"));
   EXPECT_EQ(first, countdown_rows(CountdownSource::parse("countdown:3+4:50:seed=1")));
   EXPECT_NE(first, countdown_rows(CountdownSource::parse("countdown:3+4:50:seed=2")));
-  // Fewer problems are the first of more.
+  // A smaller set is a prefix of a larger one.
   const Json more = countdown_rows(CountdownSource::parse("countdown:3+4:80:seed=1"));
   for (std::size_t i = 0; i < first.size(); ++i)
     EXPECT_EQ(first[i], more[i]);
@@ -101,7 +101,7 @@ TEST(CountdownTask, AreAFunctionOfTheSeed) {
             countdown_document(source, {}, 4, 9).prompt);
 }
 
-// Models that were trained with the split rely on it: it must never change.
+// Trained models rely on the split: it must never change.
 TEST(CountdownTask, TheSplitStaysAsItIs) {
   int held_out = 0;
   std::uint64_t sum = 0;
@@ -132,7 +132,7 @@ TEST(CountdownTask, NoHeldOutProblemIsInTheDocuments) {
     trained.insert(key_of(countdown_document(source, {}, i / 640, i % 640).prompt));
   for (const std::string& key : held_out)
     EXPECT_FALSE(trained.contains(key)) << key;
-  // A sanity check of the comparison itself: most other problems do occur.
+  // Checks the comparison itself: most other problems do occur.
   int met = 0;
   const Json rows = countdown_rows(CountdownSource::parse("countdown:4:1000:seed=3"));
   for (const Json& row : rows)
@@ -140,7 +140,7 @@ TEST(CountdownTask, NoHeldOutProblemIsInTheDocuments) {
   EXPECT_GT(met, 300);
 }
 
-// Every word of a document, and its shares, counted from the text.
+// Checks every word of a document and counts the shares from the text.
 TEST(CountdownTask, DocumentsFollowTheMix) {
   const CountdownSource source = CountdownSource::parse("countdown:4");
   const MixConfig mix;
@@ -187,7 +187,7 @@ TEST(CountdownTask, DocumentsFollowTheMix) {
   EXPECT_NEAR(share("plain no, on", "plain no"), 0.6, 0.01);
   EXPECT_NEAR(share("plain holds, on", "plain holds"), 0.02, 0.02);
   EXPECT_NEAR(share("hinted no, on", "hinted no"), 0.35, 0.02);
-  // Given at once, or the first of a search that stops with it.
+  // Copied at once, or as the first try of a search that stops there.
   EXPECT_NEAR(share("copied", "hinted"), 0.4 + 0.6 * 0.3 * 0.98, 0.03);
   EXPECT_NEAR(share("correct", "hinted"), 0.5, 0.03);
 }

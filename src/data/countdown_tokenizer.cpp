@@ -6,7 +6,7 @@
 namespace antisd::inline data {
 namespace {
 
-// The order is part of every model that was trained with it.
+// Trained models depend on this order.
 constexpr const char* kWords[] = {
     "[UNK]",    "[EOS]",   "Numbers",    "target",  "|",         "Let",  "+",  "-",
     "*",        "=",       ";",          "no",      "holds",     "Wait", "So", "boxed",

@@ -1,5 +1,5 @@
-// The word-level tokenizer of the built-in task, as the files of a Hugging Face directory:
-// transformers' AutoTokenizer loads them to the same ids. A number from 0 to 400 is one token.
+// The word-level tokenizer of the built-in task, as files of a Hugging Face directory:
+// transformers' AutoTokenizer gives the same ids. A number from 0 to 400 is one token.
 #pragma once
 
 #include <map>
@@ -7,8 +7,8 @@
 
 namespace antisd::inline data {
 
-// tokenizer.json, tokenizer_config.json and chat_template.jinja, by name. The template says what
-// the messages say, one blank between them and [EOS] behind what the assistant said.
+// tokenizer.json, tokenizer_config.json and chat_template.jinja, by name. The template joins
+// messages by a space and appends [EOS] to the assistant's.
 std::map<std::string, std::string> countdown_tokenizer_files();
 
 }  // namespace antisd::inline data

@@ -71,7 +71,7 @@ class TaskDocuments : public Documents {
     if (text_.end && text_.tokenizer.decode(ids) == words) return;
     throw InputError("the model's tokenizer lacks words of the task, or an end-of-sequence token",
                      {.where = source_.name(),
-                      .remedy = "leave model.path empty: the task has a tokenizer of its own"});
+                      .remedy = "leave model.path empty: the task has its own tokenizer"});
   }
 
   CountdownSource source_;
@@ -120,13 +120,13 @@ class ListedDocuments : public Documents {
   PromptStream stream_;
 };
 
-// The task that the sources name; nothing where they are files.
+// The built-in task of the sources; nothing if they are files.
 std::optional<CountdownSource> task_of(const DocumentOptions& options) {
   for (const std::string& source : options.sources) {
     if (!is_countdown_source(source)) continue;
     if (options.sources.size() > 1) {
       throw InputError("a built-in task cannot be mixed with other sources",
-                       {.where = source, .remedy = "name it alone, e.g. countdown:3+4"});
+                       {.where = source, .remedy = "give only the task, e.g. countdown:3+4"});
     }
     return CountdownSource::parse(source, options.seed);
   }
@@ -176,7 +176,7 @@ struct DocumentsAhead::Queue {
   Documents& documents;
   std::int64_t coming, last;
   std::deque<std::future<std::vector<TrainingDocument>>> batches;
-  ThreadPool maker{1};  // goes first: it may be at work
+  ThreadPool maker{1};  // destroyed first: it may be running
 
   void fill() {
     for (; coming < last && batches.size() < kStepsAhead; ++coming)

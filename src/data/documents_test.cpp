@@ -50,7 +50,7 @@ TEST(ChatEncoder, MarksWhatTransformersMarks) {
     const TrainingDocument document = chats.encode(chat["messages"]);
     std::vector<TokenId> ids = chat["ids"];
     std::vector<int> mask = chat["mask"];
-    // What follows the last turn of the assistant is not kept.
+    // Tokens after the assistant's last turn are dropped.
     ASSERT_LE(document.ids.size(), ids.size());
     EXPECT_EQ(std::count(mask.begin() + std::ptrdiff_t(document.ids.size()), mask.end(), 1), 0);
     ids.resize(document.ids.size());
@@ -69,15 +69,15 @@ TEST(ChatEncoder, RefusesWhatItCannotTell) {
     return testing::error_of(
         [&] { ChatEncoder(text.tokenizer, ChatTemplate(source), {}).encode(messages); });
   };
-  // Says less of a turn once another follows, as templates do that drop thoughts.
+  // Shortens a turn when another follows, like templates that drop reasoning.
   EXPECT_THAT(
       error("{% for m in messages %}{{ m.content if loop.last else 'x' }} {% endfor %}", chat),
       HasSubstr("turn 2 differently once others follow"));
   const std::string plain = "{% for m in messages %}{{ m.content }} {% endfor %}";
-  EXPECT_THAT(error(plain, Json::array({chat[0]})), HasSubstr("no turn of the assistant"));
-  EXPECT_THAT(error(plain, Json::parse(R"([{"role":"user"}])")), HasSubstr("no list of"));
-  EXPECT_THAT(error(plain, "text"), HasSubstr("no list of"));
-  // Both turns count, the words between do not.
+  EXPECT_THAT(error(plain, Json::array({chat[0]})), HasSubstr("no assistant turn"));
+  EXPECT_THAT(error(plain, Json::parse(R"([{"role":"user"}])")), HasSubstr("not a list of"));
+  EXPECT_THAT(error(plain, "text"), HasSubstr("not a list of"));
+  // Both turns are in the loss, the words between them are not.
   const TrainingDocument document = ChatEncoder(text.tokenizer, *text.chat, {}).encode(chat);
   EXPECT_EQ(text.tokenizer.decode(document.ids), "Solve | no [EOS] Wait boxed 29 [EOS]");
   EXPECT_THAT(document.counts, ElementsAre(false, false, true, true, false, true, true, true));

@@ -6,8 +6,7 @@
 namespace antisd::inline data {
 namespace {
 
-// How outputs are compared where equality is not what the problem asks for; EvalPlus keeps the same
-// lists in its evaluator, not in the data.
+// Comparisons other than equality. EvalPlus keeps the same lists in its evaluator, not in the data.
 constexpr std::array<std::string_view, 8> kSetTasks = {
     "similar_elements", "find_char_long",     "common_in_nested_lists", "extract_singly",
     "larg_nnum",        "intersection_array", "find_dissimilar",        "Diff"};
@@ -32,10 +31,10 @@ constexpr std::string_view kSameTruth = R"py(
         return (actual if isinstance(actual, bool) else actual is not None) == expected
 )py";
 
-// JSON has lists alone. What a list of the inputs was in Python (tuple, set) and which keys were
-// numbers, the literal arguments in the row's own assertions say: values take the form of the
+// JSON has only lists. The literal arguments in the row's own assertions show which lists of the
+// inputs were tuples or sets in Python and which keys were numbers: values take the form of the
 // examples at the same place, or else anywhere in the same container; a list nested deeper than any
-// example takes the form of the one around it. Complex numbers lie there as text.
+// example takes the form of its parent. Complex numbers are stored as text.
 constexpr std::string_view kLikeExamples = R"py(
     def like(value, examples, form=list):
         if isinstance(value, list):
@@ -75,7 +74,7 @@ bool contains(const auto& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// A JSON string without escapes beyond ASCII is a Python literal of the same text.
+// A JSON string with only ASCII escapes is a Python literal of the same text.
 std::string python_literal(const std::string& text) {
   return to_json_line(Json(text));
 }
@@ -83,12 +82,12 @@ std::string python_literal(const std::string& text) {
 const std::string& text_of(const Json& row, const char* name, const std::string& where) {
   const auto found = row.find(name);
   if (found != row.end() && found->is_string()) return found->get_ref<const std::string&>();
-  throw InputError(fmt::format("'{}' is no text", name),
+  throw InputError(fmt::format("'{}' is not text", name),
                    {.where = where, .remedy = "EvalPlus's own rows are read from JSONL files"});
 }
 
 std::string inputs_literal(const Json& row, const char* name, const std::string& where) {
-  // A row without further inputs has {} there.
+  // A row without further inputs has {}.
   const std::string& text = text_of(row, name, where);
   return text == "{}" ? python_literal("[]") : python_literal(text);
 }
@@ -100,7 +99,7 @@ Json evalplus_tests(const Json& row, const std::string& where) {
   const bool mbpp = text_of(row, "task_id", where).starts_with("Mbpp/");
   const auto atol = row.find("atol");
   if (atol == row.end() || !atol->is_number()) {
-    throw InputError("'atol' is no number", {.where = where, .remedy = "fetch the file again"});
+    throw InputError("'atol' is not a number", {.where = where, .remedy = "fetch the file again"});
   }
   std::string code = "def check(candidate):\n    import copy, json\n";
   code += fmt::format("    name = {}\n    atol = {}\n", python_literal(name), atol->dump());
@@ -115,7 +114,7 @@ Json evalplus_tests(const Json& row, const std::string& where) {
     code += kLikeExamples;
   }
   if (!mbpp && name == "find_zero") {
-    // Any root will do; the tolerance is on the polynomial's value.
+    // Any root is accepted; the tolerance applies to the polynomial's value.
     code += R"py(
     for arguments in inputs:
         root = candidate(*copy.deepcopy(arguments))

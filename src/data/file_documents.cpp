@@ -9,7 +9,7 @@
 namespace antisd::inline data {
 namespace {
 
-// What `action` refuses, said with its place.
+// Adds the place to an error of `action`.
 template <typename Action>
 auto at(const std::string& where, Action&& action) {
   try {
@@ -31,7 +31,7 @@ class Reading {
     if (document.find_first_not_of(" \t\r\n") == std::string::npos)
       throw InputError("the document is empty", {.where = where, .remedy = "leave it out"});
     if (!text_.end) {
-      throw InputError("the model's tokenizer names no end-of-sequence token",
+      throw InputError("the model's tokenizer has no end-of-sequence token",
                        {.where = where, .remedy = "name one in its tokenizer_config.json"});
     }
     for (const TokenId id : encoded(document, where))
@@ -113,7 +113,8 @@ void read_rows(const std::string& file, Reading& reading) {
     }
   }
   if (!any)
-    throw InputError("the file has no rows", {.where = file, .remedy = "give one document a row"});
+    throw InputError("the file has no rows",
+                     {.where = file, .remedy = "give one document per row"});
 }
 
 }  // namespace
@@ -129,7 +130,7 @@ std::vector<TrainingDocument> read_documents(
     } else if (ending == ".jsonl" || ending == ".json" || ending == ".parquet" || ending == ".pq") {
       read_rows(file, reading);
     } else {
-      throw InputError("no task and no file of documents",
+      throw InputError("neither a task nor a file of documents",
                        {.where = file,
                         .remedy = "name countdown:3, countdown:4 or countdown:3+4, or a .txt, "
                                   ".jsonl or .parquet file"});

@@ -21,7 +21,7 @@ char fold_ascii(char c) {
 }
 
 void append_folded(std::string& text, char32_t c) {
-  // The longest case folding is three code points.
+  // A case folding has at most three code points.
   std::array<utf8proc_int32_t, 4> folded{};
   int boundary = 0;
   const utf8proc_ssize_t count = utf8proc_decompose_char(
@@ -53,7 +53,7 @@ bool is_word(char32_t c) {
   }
 }
 
-// Scripts written without blanks between words (and Hangul, where one syllable says enough).
+// Scripts without spaces between words (and Hangul, where a syllable is specific enough).
 bool stands_alone(char32_t c) {
   return (c >= 0x3040 && c <= 0x30FF) || (c >= 0x3400 && c <= 0x9FFF) ||
          (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
@@ -99,7 +99,7 @@ std::vector<std::uint64_t> word_hashes(std::string_view text) {
   const std::string folded = normalised_text(text);
   std::vector<std::uint64_t> words;
   words.reserve(folded.size() / 4);
-  std::size_t start = 0, end = 0;  // the word so far
+  std::size_t start = 0, end = 0;  // the current word
   const auto finish = [&] {
     if (end > start) words.push_back(XXH3_64bits(folded.data() + start, end - start));
   };

@@ -1,6 +1,6 @@
-// When are two problems the same? Texts are compared after white space is collapsed and case
-// folded; near-duplicates by the word 5-grams they share, which formatting ($x$ against \(x\))
-// cannot change.
+// Whether two problems are the same. Texts are compared after collapsing white space and folding
+// case; near-duplicates by their common word 5-grams, which do not depend on formatting ($x$ or
+// \(x\)).
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace antisd::inline data {
 
-// White space (Unicode's) collapsed to one blank and trimmed, case folded.
+// Unicode white space collapsed to one space and trimmed, case folded.
 std::string normalised_text(std::string_view text);
 
-// Hashes of the text's words in order: runs of letters and digits after folding; every Han, Kana
-// or Hangul character is a word of its own; anything else only separates.
+// Hashes of the text's words in order: runs of letters and digits after folding; every Han, Kana or
+// Hangul character is its own word; other characters separate words.
 std::vector<std::uint64_t> word_hashes(std::string_view text);
 
 // Distinct hashes of all runs of `n` words, sorted; none where the text has fewer words.
 std::vector<std::uint64_t> word_ngrams(std::string_view text, std::size_t n);
 
-// Unicode characters, as a person counts them, not bytes.
+// Unicode characters, not bytes.
 std::int64_t count_characters(std::string_view text);
 
 }  // namespace antisd::inline data

@@ -6,7 +6,7 @@ namespace antisd::inline data {
 namespace {
 
 constexpr std::size_t kGramWords = 5;
-// Below this a benchmark problem is too short for a share of its 5-grams to mean anything.
+// Benchmark problems with fewer 5-grams are too short for a meaningful share.
 constexpr std::size_t kMinGrams = 4;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which problems of a benchmark are in the training data: the same after normalisation, or nearly,
-// by the share of the benchmark problem's word 5-grams that one training problem contains.
+// Which problems of a benchmark are in the training data: equal after normalisation, or similar, by
+// the share of the benchmark problem's word 5-grams that one training problem contains.
 //
 //   OverlapIndex index(benchmark_texts, 0.6);
 //   for (const std::string& text : training_texts) index.add(text);
@@ -21,7 +21,7 @@ struct OverlapMatch {
 
 class OverlapIndex {
  public:
-  // A training problem counts as found above this containment of some benchmark problem.
+  // A training problem counts as found above this share of some benchmark problem's 5-grams.
   OverlapIndex(const std::vector<std::string>& benchmark, double near_duplicate);
 
   void add(const std::string& training);
@@ -39,7 +39,7 @@ class OverlapIndex {
   std::unordered_map<std::string, std::vector<std::int32_t>> exact_;  // normalised text -> problems
   std::unordered_map<std::uint64_t, std::vector<std::int32_t>> grams_;  // 5-gram -> problems
   std::vector<std::int32_t> shared_;   // per benchmark problem, zero between calls of add()
-  std::vector<std::int32_t> touched_;  // those of shared_ that are not
+  std::vector<std::int32_t> touched_;  // indices of nonzero entries of shared_
 };
 
 }  // namespace antisd::inline data

@@ -16,7 +16,7 @@ const std::vector<std::string>& native_columns() {
   return names;
 }
 
-// Names under which other data sets keep what we call `problem` and `answer`: for suggestions only.
+// Names that other data sets use for `problem` and `answer`, for suggestions only.
 const std::vector<std::string>& likely_names(const std::string& column) {
   static const std::vector<std::string> problems = {
       "question", "query", "instruction", "input", "text", "problem_statement", "statement"};
@@ -40,7 +40,7 @@ Json* member(Json& value, const std::string& name) {
 }
 
 Json* find_path(Json& row, const std::string& path) {
-  if (Json* whole = member(row, path)) return whole;  // a name that has a dot in it
+  if (Json* whole = member(row, path)) return whole;  // a column name with a dot in it
   Json* value = &row;
   for (std::size_t start = 0; value != nullptr && start <= path.size();) {
     const std::size_t dot = std::min(path.find('.', start), path.size());
@@ -80,7 +80,7 @@ std::string take_text(const std::string& column, Json& value, const std::string&
 }
 
 std::string number_text(const std::string& column, const Json& value, const std::string& where) {
-  // A whole number beyond 64 bits has become a floating-point one: its digits are lost.
+  // An integer beyond 64 bits was parsed as floating-point: its digits are lost.
   if (value.is_number_float() && std::fabs(value.get<double>()) >= 0x1p63) {
     throw InputError(fmt::format("'{}' is a number too large to be read exactly", column),
                      {.where = where, .remedy = "write it as text, in quotes"});
@@ -88,14 +88,14 @@ std::string number_text(const std::string& column, const Json& value, const std:
   return value.dump();
 }
 
-// Some files wrap the one answer in a list, or in the text of one: ["34"]. An interval such as
-// [12,28] is an answer, so only a list of one text is unwrapped.
+// Some files wrap the answer in a list, or in a list's text: ["34"]. An interval like [12,28] is an
+// answer, so only a list of one string is unwrapped.
 std::string unwrapped_answer(std::string text) {
   if (!text.starts_with("[\"")) return text;
   try {
     const Json list = parse_json(text, "");
     if (list.is_array() && list.size() == 1 && list[0].is_string()) return list[0];
-  } catch (const InputError&) {  // no list after all
+  } catch (const InputError&) {  // not a list
   }
   return text;
 }
@@ -179,7 +179,7 @@ std::string list_columns(const Json& row) {
   int count = 0;
   const auto add = [&](const std::string& name) {
     if (++count > kMaxNames) return;
-    // A cut may fall inside a character.
+    // The cut may be inside a character.
     text += (text.empty() ? "" : ", ") + replace_invalid_utf8(name.substr(0, kMaxLength));
   };
   for (const auto& [key, value] : row.items()) {
@@ -198,7 +198,7 @@ ProblemParser::ProblemParser(ColumnMap map, bool require_answer)
     const std::vector<std::string>& names = native_columns();
     if (std::find(names.begin(), names.end(), ours) != names.end()) continue;
     const std::string near = nearest_name(ours, names);
-    throw InputError(fmt::format("'{}' is no column of ours", ours),
+    throw InputError(fmt::format("'{}' is not one of our columns", ours),
                      {.where = "data.map",
                       .remedy = near.empty() ? "use problem, answer, solution, id, source or tests"
                                              : fmt::format("did you mean '{}'?", near)});
@@ -209,7 +209,7 @@ ProblemParser::ProblemParser(ColumnMap map, bool require_answer)
   }
 }
 
-// The column's value, or null where the row has none; a mapped column has to be there.
+// The column's value, or null if the row has none; a mapped column is required.
 Json* ProblemParser::find(Json& row, const std::string& column, const std::string& where) const {
   const auto mapped = map_.find(column);
   if (mapped == map_.end()) return member(row, column);
@@ -266,7 +266,7 @@ std::string ProblemParser::read_id(Json& row, bool verl, const std::string& wher
   if (!own && verl) value = find_path(row, "extra_info.index");
   if (value == nullptr || value->is_null()) return fmt::format("{}-{}", stem, number);
   if (value->is_number_integer()) {
-    // verl's index counts within a file; with the file's name it tells the rows of several apart.
+    // verl's index counts within a file; the file's name makes it unique over files.
     return own ? value->dump() : fmt::format("{}-{}", stem, value->dump());
   }
   return take_text("id", *value, where);
@@ -275,11 +275,10 @@ std::string ProblemParser::read_id(Json& row, bool verl, const std::string& wher
 Problem ProblemParser::parse(Json& row, const std::string& where, const std::string& stem,
                              std::int64_t number) const {
   if (map_.empty() && is_raw_code_row(row)) {
-    throw InputError(
-        "a raw row of a code data set; the trainer needs it with tests of its own form",
-        {.where = where,
-         .remedy =
-             fmt::format("convert it first: antisd data convert FILE {}.jsonl", stem + "_native")});
+    throw InputError("a raw row of a code data set; the trainer needs native tests",
+                     {.where = where,
+                      .remedy = fmt::format("convert it first: antisd data convert FILE {}.jsonl",
+                                            stem + "_native")});
   }
   const bool verl = is_verl_row(row);
   Problem problem;

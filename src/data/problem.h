@@ -1,10 +1,10 @@
-// One problem as the trainer sees it, and how it comes out of a row.
+// One problem as the trainer sees it, and how to parse it from a row.
 //
 // Native rows:  {"problem" | "prompt": text or chat list, "answer", "solution"?, "id"?, "source"?,
 //                "tests"?}
 // verl's rows:  {"data_source", "prompt": chat list, "ability",
 //                "reward_model": {"ground_truth"}, "extra_info": {"index"}}
-// Any other names come through a column map: {"answer": "reward_model.target"}.
+// Other names need a column map: {"answer": "reward_model.target"}.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ChatMessage {
 
 struct Problem {
   std::string id;                     // the row's own, else "<file stem>-<row number from 1>"
-  std::vector<ChatMessage> messages;  // where the prompt is a chat list already: taken as it is
+  std::vector<ChatMessage> messages;  // if the prompt is a chat list: used as it is
   std::string problem;                // plain text otherwise
   std::string answer;                 // may be empty
   std::optional<std::string> solution;
@@ -32,32 +32,33 @@ struct Problem {
   Json tests;          // of code rows, as `grade code` takes them; null otherwise
 };
 
-// The text that says what the problem is: `problem`, or what the user says in `messages`.
+// The problem's text: `problem`, or the user's text in `messages`.
 std::string prompt_text(const Problem& problem);
 
 // The problem as a native row.
 Json to_row(const Problem& problem);
 
-// Our column -> theirs; a dot steps into an object ("extra_info.index") or a list ("prompt.0").
+// Our column -> the file's; a dot selects a member ("extra_info.index") or list element
+// ("prompt.0").
 using ColumnMap = std::map<std::string, std::string>;
 
 // Whether a row has verl's columns.
 bool is_verl_row(const Json& row);
 
-// `tests` of a native row checked, without null members; InputError naming `where` otherwise. Text
-// (as Parquet files hold them) is parsed.
+// `tests` of a native row, checked and without null members; InputError naming `where` otherwise.
+// Text (as in Parquet files) is parsed.
 Json checked_tests(Json tests, const std::string& where);
 
-// The row's column names, those of inner objects dotted, for a message: "id, reward_model.style".
+// The row's column names for a message, inner ones with dots: "id, reward_model.style".
 std::string list_columns(const Json& row);
 
 class ProblemParser {
  public:
-  // InputError for a map with an unknown column. `require_answer`: a row must have an
-  // answer column or tests; it may still be empty.
+  // InputError for a map with an unknown column. `require_answer`: a row must have an answer column
+  // or tests; the answer may be empty.
   explicit ProblemParser(ColumnMap map = {}, bool require_answer = true);
 
-  // Takes what it needs out of `row`. `stem` and `number` make the id of a row that has none.
+  // Moves values out of `row`. `stem` and `number` form the id of a row without one.
   Problem parse(Json& row, const std::string& where, const std::string& stem,
                 std::int64_t number) const;
 

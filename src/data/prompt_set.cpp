@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kExamples = 5;
 
-// Bytes of text a token, which no text has on average: the longest tokens of real vocabularies have
-// half of it.
+// Bytes per token that no text reaches on average: the longest tokens of real vocabularies have
+// half as many.
 constexpr std::int64_t kMostTokenBytes = 256;
 
 std::int64_t prompt_bytes(const Problem& problem) {
@@ -25,14 +25,14 @@ std::int64_t prompt_bytes(const Problem& problem) {
   return bytes;
 }
 
-// The answers to "why not this row?", in the order they are asked.
+// The reasons to drop a row, in the order they are checked.
 class Filter {
  public:
   explicit Filter(const PromptSetOptions& options) : options_(options) {
     ANTISD_CHECK(options.max_prompt_tokens == 0 || options.count_tokens != nullptr);
   }
 
-  // The reason to leave the problem out, or "".
+  // The reason to drop the problem, or "".
   std::string reason(const Problem& problem) {
     if (options_.drop_empty_answers && problem.tests.is_null() &&
         problem.answer.find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -46,7 +46,7 @@ class Filter {
       return "duplicate problem";
     }
     if (options_.max_prompt_tokens == 0) return "";
-    // Megabytes need not be tokenized to be too long, and a template may refuse them.
+    // Megabytes of text are too long without tokenizing, and a template may fail on them.
     const bool is_huge = prompt_bytes(problem) / kMostTokenBytes > options_.max_prompt_tokens;
     if (is_huge || options_.count_tokens(problem) > options_.max_prompt_tokens)
       return fmt::format("prompt over {} tokens", options_.max_prompt_tokens);
@@ -69,7 +69,7 @@ void count_drop(PromptSetReport& report, const std::string& reason, const std::s
   if (entry->examples.size() < kExamples) entry->examples.push_back(id);
 }
 
-// What the template refuses, with the row's place in front.
+// Adds the row's place to an error of the template.
 std::string placed_reason(Filter& filter, const Problem& problem, const std::string& where) {
   try {
     return filter.reason(problem);
@@ -138,7 +138,8 @@ PromptSet PromptSet::load(const PromptSetOptions& options, PromptSetReport* repo
     }
     counts.rows_of_files.push_back(counts.read - before);
     if (counts.read == before) {
-      throw InputError("the file has no rows", {.where = file, .remedy = "give one problem a row"});
+      throw InputError("the file has no rows",
+                       {.where = file, .remedy = "give one problem per row"});
     }
   }
   counts.kept = static_cast<std::int64_t>(set.problems_.size());

@@ -1,5 +1,5 @@
-// The problems of a run, from JSONL, JSON arrays and Parquet, filtered, with an account of what was
-// left out.
+// The problems of a run, from JSONL, JSON arrays and Parquet, filtered, with a report of what was
+// dropped.
 //
 //   PromptSetReport report;
 //   const PromptSet prompts = PromptSet::load({.files = {"dapo.parquet"}, .drop_duplicates = true},
@@ -19,8 +19,8 @@ namespace antisd::inline data {
 struct PromptSetOptions {
   std::vector<std::string> files;
   ColumnMap map;
-  bool require_answer = true;       // see ProblemParser; false where the reward needs none
-  bool drop_duplicates = false;     // all but the first with the same normalised problem text
+  bool require_answer = true;       // see ProblemParser; false if the reward needs no answer
+  bool drop_duplicates = false;     // keep only the first with the same normalised problem text
   bool drop_empty_answers = false;  // rows without tests whose answer is blank
   std::int64_t max_prompt_characters = 0;                    // 0: no limit
   std::int64_t max_prompt_tokens = 0;                        // 0: no limit; needs count_tokens
@@ -44,8 +44,9 @@ struct PromptSetReport {
 
 class PromptSet {
  public:
-  // InputError "FILE:LINE: ..." for a row that cannot be used or whose tokens cannot be counted,
-  // and where no row is left. A prompt that is too long by its bytes alone is dropped uncounted.
+  // InputError "FILE:LINE: ..." for an unusable row or one whose tokens cannot be counted, and if
+  // no row is left. A prompt whose bytes alone make it too long is dropped without counting its
+  // tokens.
   static PromptSet load(const PromptSetOptions& options, PromptSetReport* report = nullptr);
 
   std::size_t size() const { return problems_.size(); }

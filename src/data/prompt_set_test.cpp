@@ -171,7 +171,7 @@ TEST_F(PromptSetTest, TestsAreChecked) {
       load(tests(R"({"kind": "stdio", "code": null, "cases": [{"input": "1", "output": "2"}]})"))[0]
           .tests,
       Json::parse(R"({"kind": "stdio", "cases": [{"input": "1", "output": "2"}]})"));
-  // As a Parquet file holds them.
+  // As stored in a Parquet file.
   EXPECT_EQ(load(tests(to_json_line(
                 Json(R"({"kind": "functional", "code": "c", "entry_point": "f"})"))))[0]
                 .tests["entry_point"],
@@ -217,7 +217,7 @@ TEST_F(PromptSetTest, FiltersReportWhatTheyDrop) {
               HasSubstr("no problem is left"));
 }
 
-// A row of megabytes is dropped like any other that is too long, without being rendered.
+// A row of megabytes is dropped like any long row, without being rendered.
 TEST_F(PromptSetTest, AHugeRowIsDroppedAndCounted) {
   std::vector<std::string> counted;
   PromptSetOptions options{.files = {},
@@ -298,11 +298,11 @@ TEST(RowReader, QuotesInputsThatJsonCannotHold) {
   EXPECT_EQ(row["base_input"], R"([[1, "a\"],{"]])");
   EXPECT_EQ(row["plus_input"], R"({"x": [99999999999999999999, -Infinity]})");
   EXPECT_EQ(row["atol"], 0);
-  // What is no such object comes back as it is, for the parser to judge.
+  // Other text is returned unchanged, for the parser to reject.
   for (const char* text : {"", "[1]", "{}", "{\"a\"}", "{\"plus_input\":", "{\"a\": 1, ", "{\"a",
                            "{\"base_input\": [", "{\"a\": {\"base_input\": [1]}}", "}{", "{\"\\"}) {
     const std::string same = text;
-    if (same.find("\"base_input\": [") == 1) continue;  // an open list is quoted up to the end
+    if (same.find("\"base_input\": [") == 1) continue;  // an open list is quoted to its end
     EXPECT_EQ(quote_evalplus_inputs(same), same);
   }
 }

@@ -12,19 +12,19 @@ namespace {
 
 constexpr std::uint64_t kMaxWord = std::numeric_limits<std::uint32_t>::max();
 
-// A whole number of the state; what is not one was not written by state().
+// An integer of the state; state() writes nothing else.
 std::uint64_t read_number(const Json& state, const char* name) {
   const auto found = state.find(name);
   if (found == state.end() || !found->is_number_integer() ||
       (!found->is_number_unsigned() && found->get<std::int64_t>() < 0)) {
-    throw InputError(fmt::format("the saved data cursor has no whole number '{}'", name),
+    throw InputError(fmt::format("the saved data cursor has no integer '{}'", name),
                      {.where = "data cursor", .remedy = "resume from another checkpoint"});
   }
   return found->get<std::uint64_t>();
 }
 
 [[noreturn]] void throw_changed(const std::string& what, const std::string& remedy) {
-  throw InputError("the run cannot go on where it stopped: " + what,
+  throw InputError("the run cannot continue where it stopped: " + what,
                    {.where = "data cursor", .remedy = remedy});
 }
 
@@ -46,7 +46,7 @@ void PromptStream::start_epoch(std::uint64_t epoch) {
   position_ = 0;
   std::iota(order_.begin(), order_.end(), 0u);
   if (!options_.shuffle) return;
-  // Fisher-Yates; each exchange draws a number of its own place.
+  // Fisher-Yates; each swap draws from its own place.
   const CounterRng rng(options_.seed, RandomStream::kShuffle);
   for (std::size_t i = order_.size() - 1; i > 0; --i) {
     const std::uint64_t other = rng.below(i + 1, {.step = static_cast<std::uint32_t>(epoch),
@@ -73,7 +73,7 @@ Json PromptStream::state() const {
 
 void PromptStream::restore(const Json& state) {
   if (!state.is_object()) {
-    throw InputError("the saved data cursor is no object",
+    throw InputError("the saved data cursor is not an object",
                      {.where = "data cursor", .remedy = "resume from another checkpoint"});
   }
   const std::uint64_t size = read_number(state, "size");

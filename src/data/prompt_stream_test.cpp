@@ -83,7 +83,7 @@ TEST(PromptStream, ResumesExactlyAnywhere) {
     // Through text, as a checkpoint does it.
     const Json saved = parse_json(to_json_line(first.state()), "state");
     PromptStream second(kSize, "f", {.seed = 3});
-    second.next(5);  // restoring forgets this
+    second.next(5);  // restore() discards this
     second.restore(saved);
     const auto rest = take(second, kTotal - stop, 4);
     all.insert(all.end(), rest.begin(), rest.end());
@@ -145,9 +145,9 @@ TEST(PromptStream, SaysWhatChanged) {
     EXPECT_THAT(with("position", bad), HasSubstr("no whole number 'position'"));
     EXPECT_THAT(with("size", bad), HasSubstr("no whole number 'size'"));
   }
-  EXPECT_THAT(error_of([&] { stream.restore(Json::array()); }), HasSubstr("no object"));
-  EXPECT_THAT(error_of([&] { stream.restore(Json::object()); }), HasSubstr("no whole number"));
-  EXPECT_EQ(stream.state(), good);  // a refused state changes nothing
+  EXPECT_THAT(error_of([&] { stream.restore(Json::array()); }), HasSubstr("not an object"));
+  EXPECT_THAT(error_of([&] { stream.restore(Json::object()); }), HasSubstr("no integer"));
+  EXPECT_EQ(stream.state(), good);  // a rejected state changes nothing
   EXPECT_THAT(error_of([] { PromptStream(0, "f"); }), HasSubstr("empty"));
 }
 

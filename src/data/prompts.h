@@ -1,4 +1,4 @@
-// The problems of one step, as the model is given them: x.
+// The prompts of one step: x.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace antisd::inline data {
 
 struct Prompt {
   std::string id;                    // of the problem
-  std::uint32_t index = 0;           // in the step: what random numbers are keyed by
+  std::uint32_t index = 0;           // in the step: the key of its random numbers
   const Problem* problem = nullptr;  // borrowed from the data set
   std::vector<TokenId> ids;          // ends with the generation prompt
 };

@@ -10,8 +10,8 @@
 namespace antisd::inline data {
 namespace {
 
-// Behind the JSON value that starts at `position`, or the end of the text where it does not close.
-// It need not be valid: whoever parses the result says what is wrong.
+// The end of the JSON value that starts at `position`, or of the text if it is not closed. The
+// value may be invalid: the parser reports that.
 std::size_t end_of_value(std::string_view text, std::size_t position) {
   int depth = 0;
   bool in_string = false;
@@ -42,13 +42,13 @@ bool starts_with_array(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   char c = 0;
   while (file.get(c)) {
-    // The three bytes of a byte-order mark count as blank here.
+    // Skips white space and the bytes of a byte-order mark.
     if (std::string_view(" \t\r\n\xEF\xBB\xBF").find(c) == std::string_view::npos) return c == '[';
   }
   return false;
 }
 
-// EvalPlus's own files say so in their first line; all their rows have the same columns.
+// The first line shows whether the file is EvalPlus's; all its rows have the same columns.
 bool holds_evalplus_rows(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe is read only once
@@ -80,7 +80,7 @@ std::string quote_evalplus_inputs(std::string_view line) {
   if (position == std::string_view::npos) return std::string(line);
   quoted.append(line.substr(0, ++position));
   while (position < line.size()) {
-    // One member: its key with the colon, then its value up to the comma or the closing brace.
+    // One member: its key and colon, then its value up to the comma or closing brace.
     const std::size_t open = line.find('"', position);
     std::size_t close = open;
     if (open != std::string_view::npos) {

@@ -1,4 +1,4 @@
-// Rows of a data set whatever the file: JSONL, one JSON array of objects (.json), Parquet; or the
+// Rows of a data set from any file: JSONL, a JSON array of objects (.json), Parquet; or the
 // problems of a built-in task (data/countdown.h).
 //
 //   RowReader reader("train.parquet");
@@ -21,15 +21,15 @@ namespace antisd::inline data {
 
 class RowReader {
  public:
-  // InputError for a file that is missing or is none of the three. A .json file that does not open
-  // with '[' is read as JSONL, which is what many of that name are.
+  // InputError for a missing file or one of another kind. A .json file that does not start with '['
+  // is read as JSONL, which many files of that name are.
   explicit RowReader(const std::filesystem::path& path);
 
   // False at the end; InputError with where() for a row that is not an object.
   bool next(Json& row);
   std::string where() const;                 // "FILE:LINE" or "FILE:row N" of the last row
-  std::int64_t row() const { return row_; }  // of the last row, from 1, blank lines not counted
-  const std::string& stem() const { return stem_; }  // the file's name without folder and ending
+  std::int64_t row() const { return row_; }  // number of the last row, from 1, without blank lines
+  const std::string& stem() const { return stem_; }  // the file's name without folder and extension
 
  private:
   std::filesystem::path path_;
@@ -37,13 +37,13 @@ class RowReader {
   std::int64_t row_ = 0;
   Json array_;  // of a .json file or a built-in task; null otherwise
   std::optional<ParquetReader> parquet_;
-  std::unique_ptr<std::istream> text_;  // borrowed by jsonl_ where the text had to be changed
+  std::unique_ptr<std::istream> text_;  // read by jsonl_ if the text had to be changed
   std::unique_ptr<JsonlReader> jsonl_;
 };
 
-// JSON text in which the values of the members `base_input` and `plus_input` of the outermost
-// object are replaced by strings that hold their text. EvalPlus writes whole numbers of any size
-// and Infinity there, which Python's json reads and a JSON value of ours cannot hold.
+// JSON text in which the values of the outermost object's members `base_input` and `plus_input` are
+// replaced by strings that hold their text. EvalPlus writes integers of any size and Infinity
+// there, which Python's json accepts and our JSON values cannot hold.
 std::string quote_evalplus_inputs(std::string_view line);
 
 }  // namespace antisd::inline data

@@ -16,7 +16,7 @@ Json template_variables(const Tokenizer& tokenizer, const ScalarMap& chat_option
   variables["tools"] = nullptr;
   variables["documents"] = nullptr;
   for (const auto& [name, value] : chat_options) {
-    Json& variable = variables[name];  // clang 14 captures no structured bindings
+    Json& variable = variables[name];  // clang 14 cannot capture structured bindings
     std::visit([&](const auto& scalar) { variable = scalar; }, value);
   }
   variables["add_generation_prompt"] = true;

@@ -1,5 +1,5 @@
-// What transformers' apply_chat_template defines for a template besides the messages: the special
-// tokens by name, absent tools and documents as none, and a configuration's own variables.
+// Variables that transformers' apply_chat_template defines besides the messages: the special tokens
+// by name, missing tools and documents as none, and the configuration's own.
 #pragma once
 
 #include "core/option_set.h"
@@ -11,8 +11,8 @@ namespace antisd::inline data {
 
 Json template_variables(const Tokenizer& tokenizer, const ScalarMap& chat_options);
 
-// InputError for a variable of data.chat_options that the template never reads: it would change
-// nothing, as a mistyped one does.
+// InputError for a variable of data.chat_options that the template never reads: it would have no
+// effect, and is probably mistyped.
 void check_chat_options(const ChatTemplate& chat, const ScalarMap& chat_options);
 
 }  // namespace antisd::inline data

@@ -22,7 +22,7 @@ void need_text(const Json& value, const char* name, const std::string& where) {
   }
 }
 
-// A Parquet struct column has every member in every row: those of other kinds are null.
+// A Parquet struct column has all members in every row; members of other kinds are null.
 void drop_nulls(Json& value) {
   for (auto entry = value.begin(); entry != value.end();) {
     entry = entry->is_null() ? value.erase(entry) : std::next(entry);
@@ -33,7 +33,7 @@ void drop_nulls(Json& value) {
 
 Json checked_tests(Json tests, const std::string& where) {
   if (tests.is_string()) tests = parse_json(tests.get_ref<const std::string&>(), where + ": tests");
-  if (!tests.is_object()) throw_tests("'tests' is no object", where);
+  if (!tests.is_object()) throw_tests("'tests' is not an object", where);
   drop_nulls(tests);
   need_text(tests, "kind", where);
   const std::string& kind = tests["kind"].get_ref<const std::string&>();
@@ -48,7 +48,7 @@ Json checked_tests(Json tests, const std::string& where) {
     throw_tests("'tests' has no list 'cases'", where);
   }
   for (const Json& one : *cases) {
-    if (!one.is_object()) throw_tests("a case of 'tests' is no object", where);
+    if (!one.is_object()) throw_tests("a case of 'tests' is not an object", where);
     need_text(one, "input", where);
     need_text(one, "output", where);
   }

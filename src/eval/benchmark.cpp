@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::array kEndings = {".jsonl", ".parquet", ".pq", ".json"};
 constexpr double kNearDuplicate = 0.6;
 
-// Files whose name is longer than what everyone calls the benchmark.
+// Files whose name is longer than the benchmark's common name.
 struct Alias {
   const char *name, *stem;
 };
@@ -85,7 +85,7 @@ bool is_countdown_row(const Json& row) {
   return row.contains("numbers") && row.contains("target") && !row.contains("problem");
 }
 
-// "Numbers 4 11 3 6 target 29", which is what the task's models are asked.
+// "Numbers 4 11 3 6 target 29", the prompt of the task's models.
 void spell_countdown(Json& row, const std::string& where) {
   std::string text = "Numbers";
   const Json& numbers = row["numbers"];
@@ -93,7 +93,7 @@ void spell_countdown(Json& row, const std::string& where) {
                     std::all_of(numbers.begin(), numbers.end(),
                                 [](const Json& number) { return number.is_number_integer(); });
   if (!good) {
-    throw InputError("'numbers' is no list of whole numbers, or 'target' is none",
+    throw InputError("'numbers' is not a list of integers, or 'target' is not one",
                      {.where = where, .remedy = R"(e.g. {"numbers": [4, 11, 3], "target": 29})"});
   }
   for (const Json& number : numbers)
@@ -153,7 +153,7 @@ void check_gradable(const Benchmark& benchmark) {
 
 constexpr const char* kTask = "countdown";  // in eval.n: every benchmark of the built-in task
 
-// What eval.n may call a benchmark: its name or its file's, and the built-in task by its own.
+// The names for a benchmark in eval.n: its own, its file's, and the built-in task's.
 std::vector<std::string> keys_of(const fs::path& file) {
   std::vector<std::string> keys = {name_of(file), file.stem().string()};
   if (is_countdown_source(file.native())) keys.emplace_back(kTask);
@@ -182,7 +182,7 @@ Benchmark load_benchmark(const std::string& name_or_path, const RunConfig& confi
   benchmark.without_tests = read.without_tests;
   if (benchmark.problems.empty()) {
     throw InputError("the benchmark has no problems",
-                     {.where = benchmark.file.string(), .remedy = "give one problem a row"});
+                     {.where = benchmark.file.string(), .remedy = "give one problem per row"});
   }
   check_gradable(benchmark);
   return benchmark;
@@ -260,7 +260,7 @@ std::vector<std::string> overlap_notes(std::span<const Benchmark> benchmarks,
   const ProblemParser parser(map, /*require_answer=*/false);
   for (const std::string& file : training_files) {
     std::error_code ignored;
-    if (fs::is_fifo(file, ignored)) continue;  // its rows came once, and training has them
+    if (fs::is_fifo(file, ignored)) continue;  // training has already consumed its rows
     RowReader reader(file);
     for (Json row; reader.next(row);) {
       if (map.empty() && is_raw_code_row(row)) continue;

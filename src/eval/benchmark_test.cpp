@@ -37,7 +37,7 @@ TEST_F(BenchmarkTest, IsFoundByNameOrPath) {
   EXPECT_EQ(load_benchmark(path, config_).name, "own");
   EXPECT_EQ(load_benchmark(path, config_).n, 1);
   config_.eval.n["gsm8k"] = 1;
-  config_.eval.n["gsm8k_test"] = 3;  // its file's name, for those who call it so
+  config_.eval.n["gsm8k_test"] = 3;  // the file's name also works
   EXPECT_EQ(load_benchmark("gsm8k", config_).n, 1);
   config_.eval.n.erase("gsm8k");
   EXPECT_EQ(load_benchmark("gsm8k", config_).n, 3);
@@ -94,7 +94,7 @@ TEST_F(BenchmarkTest, RefusesWhatCannotBeGraded) {
   EXPECT_THAT(error("empty"), HasSubstr("no problems"));
   EXPECT_THAT(error("noanswer"), HasSubstr("problem 'x' has no answer"));
   EXPECT_THAT(error("mixed"), HasSubstr("problem 'y' has no tests"));
-  EXPECT_THAT(error("numbers"), HasSubstr("numbers.jsonl:1: 'numbers' is no list"));
+  EXPECT_THAT(error("numbers"), HasSubstr("numbers.jsonl:1: 'numbers' is not a list"));
   EXPECT_THAT(error("broken"), HasSubstr("broken.jsonl:1"));
   config_.eval.benches = {put("a.jsonl", R"({"problem":"a","answer":"1"})"), "a"};
   EXPECT_THAT(testing::error_of([&] { load_benchmarks(config_); }),
@@ -128,7 +128,7 @@ TEST_F(BenchmarkTest, ACountForNoBenchmarkIsRefused) {
   config_.eval.n["math50"] = 8;
   EXPECT_THAT(testing::error_of([&] { load_benchmarks(config_); }),
               AllOf(HasSubstr("eval.n: 'math50' is neither"), HasSubstr("mean 'math500'?")));
-  // A run's own entries for benchmarks that are not asked for now are no mistake.
+  // A run's own entries for benchmarks that are not requested now are allowed.
   EvalConfig of_run = config_.eval;
   drop_unknown_sample_counts(of_run, config_.eval.n);
   EXPECT_EQ(of_run.n.count("math50"), 0);

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Noise of its own for each benchmark, apart from training's. The same for every checkpoint, so
-// that their difference is not that of two draws.
+// Each benchmark has its own random numbers, separate from training's. They are the same for every
+// checkpoint, so a difference between checkpoints is not sampling noise.
 std::uint64_t sampling_seed(std::int64_t seed, const std::string& bench) {
   const std::string hex = checksum_of(fmt::format("evaluation {} {}", seed, bench));
   return std::stoull(hex.substr(0, 16), nullptr, 16);
@@ -64,7 +64,7 @@ std::vector<std::string> names_of(const std::vector<Benchmark>& benchmarks) {
 }  // namespace
 
 std::string weights_fingerprint(const CausalLm& model) {
-  constexpr std::int64_t kValues = 64;  // of each weight
+  constexpr std::int64_t kValues = 64;  // per weight
   Checksum sum;
   for (const Parameter& parameter : model.parameters()) {
     const at::Tensor flat = parameter.value.detach().flatten();
@@ -84,7 +84,7 @@ Evaluator::Evaluator(const RunConfig& config, const PromptRenderer& renderer,
       console_(console),
       benchmarks_(load_benchmarks(config)) {
   for (const Benchmark& benchmark : benchmarks_)
-    grader_of(benchmark);  // what the machine lacks is found out now
+    grader_of(benchmark);  // finds missing requirements now
 }
 
 Grader& Evaluator::grader_of(const Benchmark& benchmark) {

@@ -4,9 +4,9 @@
 //   const std::optional<EvalSummary> summary =
 //       evaluator.run(model, {.model = "Qwen3-0.6B", .folder = "eval/qwen"}, stop);
 //
-// A problem's samples are rows of <bench>.jsonl as soon as they are graded, so an evaluation that
-// was stopped goes on where it was. A sample depends on the weights, its prompt, the settings and
-// its number alone: the same evaluation gives the same rows whatever was in between.
+// A problem's samples become rows of <bench>.jsonl as soon as they are graded, so a stopped
+// evaluation can resume. A sample depends only on the weights, its prompt, the settings and its
+// number: the same evaluation gives the same rows however often it was interrupted.
 #pragma once
 
 #include <filesystem>
@@ -32,21 +32,20 @@ struct EvaluationRequest {
   std::string model;                      // its name, for the summary
   std::optional<std::int64_t> step = {};  // of training
   std::filesystem::path folder;
-  bool again = false;          // what the folder holds is removed first
-  bool replace_other = false;  // likewise where it was made with other settings or weights
+  bool again = false;          // first remove what the folder holds
+  bool replace_other = false;  // the same if it was made with other settings or weights
 };
 
 class Evaluator {
  public:
-  // Borrows all but the ids. InputError for benchmarks that cannot be used; see load_benchmark().
+  // Borrows everything except the ids. InputError for unusable benchmarks; see load_benchmark().
   Evaluator(const RunConfig& config, const PromptRenderer& renderer, std::vector<TokenId> stop_ids,
             Console& console);
 
   const std::vector<Benchmark>& benchmarks() const { return benchmarks_; }
 
-  // Nothing where `stop` said so first; the rows that were finished are in the folder then. An
-  // evaluation that the folder holds whole is read, not made again. InputError where it holds rows
-  // of other settings.
+  // Nothing if `stop` ended it; the finished rows are then in the folder. A complete evaluation in
+  // the folder is read, not repeated. InputError if the folder holds rows of other settings.
   std::optional<EvalSummary> run(const CausalLm& model, const EvaluationRequest& request,
                                  const std::function<bool()>& stop);
 
@@ -71,10 +70,10 @@ class Evaluator {
   RolloutEngine engine_;
 };
 
-// 16 hex digits over a few numbers of every weight: two steps of training differ in it.
+// 16 hex digits over a few values of every weight: they change with every training step.
 std::string weights_fingerprint(const CausalLm& model);
 
-// Under verl's names: val-core/<bench>/acc/mean@N and pass@K for the K of eval.k, val-aux/... for
+// Named as in verl: val-core/<bench>/acc/mean@N and pass@K for the K of eval.k, val-aux/... for
 // lengths and failures, and val-core/average/acc/mean.
 MetricSet evaluation_metrics(const EvalSummary& summary, const std::vector<std::int64_t>& k);
 

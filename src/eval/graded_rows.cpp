@@ -15,10 +15,9 @@ std::vector<SampleRow> graded_rows(const Problem& problem, const GradedGroup& gr
     const Response& response = responses[i];
     const Verdict& verdict = graded.verdicts[i];
     if (!verdict.in_range()) {
-      throw RunError(
-          fmt::format("the reward of problem '{}', sample {} is {}", problem.id, i,
-                      *verdict.reward),
-          {.where = "reward", .remedy = "a reward lies between 0 and 1; mend the grader"});
+      throw RunError(fmt::format("the reward of problem '{}', sample {} is {}", problem.id, i,
+                                 *verdict.reward),
+                     {.where = "reward", .remedy = "a reward is between 0 and 1; fix the grader"});
     }
     std::optional<bool> correct;
     if (!verdict.failed()) correct = verdict.correct();

@@ -1,4 +1,4 @@
-// Graded responses as the rows that an evaluation writes.
+// Graded responses as rows of an evaluation.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace antisd::inline eval {
 
-// The samples of one problem, whose place in the benchmark is graded.group. RunError for a reward
-// that is none.
+// The samples of one problem, whose index in the benchmark is graded.group. RunError for a reward
+// that is not from 0 to 1.
 std::vector<SampleRow> graded_rows(const Problem& problem, const GradedGroup& graded,
                                    std::span<const Response> responses);
 

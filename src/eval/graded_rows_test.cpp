@@ -32,7 +32,7 @@ TEST(GradedRows, GiveEverySampleItsVerdict) {
                                 .truncated = false,
                                 .tokens = 3,
                                 .settings = ""}));
-  EXPECT_EQ(rows[1].correct, false);  // half a reward is not right
+  EXPECT_EQ(rows[1].correct, false);  // half a reward is not correct
   EXPECT_EQ(rows[1].sample, 1);
   EXPECT_EQ(rows[2].correct, std::nullopt);
   EXPECT_EQ(rows[2].reason, "out of time");

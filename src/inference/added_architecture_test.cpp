@@ -1,6 +1,6 @@
-// What CONTRIBUTING calls adding a model, tried: a spec of one file, unknown to the program, is
+// Tests the steps of CONTRIBUTING's "add a model": a spec in one file, unknown to the program, is
 // read, computed, differentiated, saved and sampled from. The reference is plain tensor arithmetic
-// in double over the tensors of the directory.
+// in double over the directory's tensors.
 #include <map>
 
 #include <gmock/gmock.h>
@@ -21,8 +21,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Norms before and after each half, four a layer; tensors under names of its own. With Llama's
-// maths, which it is not, the two norms after would be left out.
+// Four norms per layer, before and after each half, and its own tensor names. Computed as a Llama,
+// which it is not, it would lack the two norms after.
 void sandwich_parameters(LayerParameters& layer) {
   layer.norm("first_norm", "norm_1");
   layer.norm("second_norm", "norm_2");
@@ -97,7 +97,7 @@ at::Tensor plain_norm(const at::Tensor& x, const at::Tensor& weight) {
   return x * (x.square().mean(-1, /*keepdim=*/true) + 1e-3).rsqrt() * weight;
 }
 
-// [heads, tokens, head_dim]: turned, and repeated so that every head of queries has its own.
+// [heads, tokens, head_dim]: rotated, and repeated so that every query head has its own.
 at::Tensor plain_heads(const at::Tensor& x, std::int64_t heads, bool turned) {
   at::Tensor h = x.view({x.size(0), heads, kHeadDim}).transpose(0, 1);
   if (turned) {

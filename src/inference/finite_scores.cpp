@@ -13,7 +13,7 @@ std::string find_non_finite_weight(const CausalLm& model) {
   const at::NoGradGuard no_gradients;
   for (const auto& [parameter, slice] : model.parameters().stored_tensors()) {
     const at::Tensor weight = slice->of(parameter->value);
-    // NaN is both the greatest and the least of what it is among.
+    // If a value is NaN, so are the minimum and the maximum.
     const bool is_finite =
         std::isfinite(weight.amax().item<float>()) && std::isfinite(weight.amin().item<float>());
     if (!is_finite) return slice->name;
@@ -38,8 +38,8 @@ void check_finite(const CausalLm& model, std::span<const TokenScores> scores,
         {.remedy = weight.empty()
                        ? "the weights are finite, so its activations leave the range: use another "
                          "--dtype"
-                       : fmt::format("its weight {} holds NaN or infinity: get the model anew, or "
-                                     "an earlier checkpoint",
+                       : fmt::format("its weight {} holds NaN or infinity: fetch the model again, "
+                                     "or use an earlier checkpoint",
                                      weight)});
   }
 }

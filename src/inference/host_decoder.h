@@ -1,4 +1,4 @@
-// What decoders have in common whose slots live on the host.
+// What decoders that keep their slots on the host have in common. A slot holds one running sequence.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct HostSlots {
     ++places[slot].position;
   }
 
-  // Where the input of the next step is stored.
+  // The cache slot of the next step's input.
   std::int64_t cache_slot(int slot) const {
     const std::int64_t page = positions[slot] / kPageTokens;
     ANTISD_CHECK(page < page_counts[slot]);

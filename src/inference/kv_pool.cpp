@@ -5,8 +5,8 @@
 namespace antisd::inline inference {
 namespace {
 
-// Large pages where the system gives them: a step of many sequences reads all over the pool. A
-// hint, so a refusal does not matter.
+// Asks for huge pages: a step of many sequences reads from the whole pool. Only a hint, so a
+// failure does not matter.
 void prefer_large_pages(const at::Tensor& memory) {
   constexpr std::uintptr_t kPage = 4096;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data_ptr());

@@ -1,4 +1,4 @@
-// The memory that keys and values of all sequences share, in pages.
+// The memory for the keys and values of all sequences, in pages.
 #pragma once
 
 #include <cstdint>

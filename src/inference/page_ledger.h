@@ -14,13 +14,13 @@ class PageLedger {
   std::int64_t free() const { return static_cast<std::int64_t>(free_.size()); }
   std::int64_t used() const { return total() - free(); }
 
-  std::int32_t take();            // a free page, referenced once; there must be one
-  void share(std::int32_t page);  // one reference more
-  void drop(std::int32_t page);   // one less; free at none
+  std::int32_t take();            // a free page with one reference; there must be one
+  void share(std::int32_t page);  // adds a reference
+  void drop(std::int32_t page);   // removes a reference; without any the page is free
 
  private:
   std::vector<int> references_;
-  std::vector<std::int32_t> free_;  // the next one last
+  std::vector<std::int32_t> free_;  // the last one is used next
 };
 
 }  // namespace antisd::inline inference

@@ -1,4 +1,4 @@
-// Chunks of prompts as one pass of the model over the cache.
+// Chunks of prompts in one pass of the model over the cache.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@ namespace antisd::inline inference {
 
 struct TokenChunk {
   std::span<const std::int32_t> tokens;  // of the whole sequence up to the chunk's end
-  std::int64_t begin = 0;                // the first one that is new
+  std::int64_t begin = 0;                // the first new token
   std::span<const std::int32_t> pages;
 };
 

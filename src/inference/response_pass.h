@@ -1,6 +1,6 @@
-// One pass over responses, or over whatever else has tokens to be predicted: lay out, forward, the
-// log-probability and entropy of each target. Scoring, the update and training on documents all go
-// through it.
+// One pass over responses or other sequences with tokens to predict: lay out, forward,
+// log-probability and entropy of each target. Scoring, the update and training on documents all use
+// it.
 //
 //   const std::vector<TargetSequence> sequences = {continuation(prompt_ids, response_ids)};
 //   const Passage passage = lay_out(sequences, model.device());
@@ -20,22 +20,22 @@
 
 namespace antisd::inline inference {
 
-// A sequence and those of its tokens that are predicted.
+// A sequence, and which of its tokens are predicted.
 struct TargetSequence {
   std::vector<std::int32_t> ids;
-  std::vector<std::int64_t> targets;  // positions in ids, ascending, from 1 on
+  std::vector<std::int64_t> targets;  // positions in ids, ascending, at least 1
   std::size_t number = 0;             // of the response or document; for the caller
-  std::int64_t shared = 0;            // first tokens that it shares with the sequence before it
+  std::int64_t shared = 0;            // leading tokens in common with the sequence before it
 };
 
-// Every token of the response after the prompt.
+// All response tokens are targets.
 TargetSequence continuation(const std::vector<std::int32_t>& prompt_ids,
                             const std::vector<std::int32_t>& response_ids);
 
-// Sequences as the model takes them. Targets lie sequence by sequence.
+// Sequences in the model's layout, with targets grouped by sequence.
 struct Passage {
   PackedBatch batch;
-  at::Tensor rows;                  // int64 [targets]: the row before a token predicts it
+  at::Tensor rows;                  // int64 [targets]: the packed row of the token before it
   at::Tensor targets;               // int32 [targets]
   std::vector<std::size_t> counts;  // targets of each sequence
 };
@@ -49,7 +49,7 @@ TokenScoreTensors score_targets(const CausalLm& model, const Passage& passage,
                                 const at::Tensor& hidden, double temperature,
                                 Gradients gradients = Gradients::kNone);
 
-// By sequence. Waits for the device.
+// By sequence. Synchronises with the device.
 std::vector<TokenScores> to_host(const Passage& passage, const TokenScoreTensors& scores);
 
 }  // namespace antisd::inline inference

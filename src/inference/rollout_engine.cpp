@@ -13,7 +13,7 @@
 namespace antisd::inline inference {
 namespace {
 
-constexpr std::int64_t kSmallShare = 64;  // of the free memory: one part in so many
+constexpr std::int64_t kSmallShare = 64;  // a pool below 1/64 of the free memory is kept
 constexpr std::int64_t kCpuChunkTokens = 1024, kGpuChunkTokens = 8192;
 
 std::int64_t length_limit(const CausalLm& model, const RolloutOptions& options) {
@@ -57,7 +57,7 @@ class Generation {
       step();
       if (options_.on_step) options_.on_step(progress());
     }
-    // What is still in flight is surplus; its pages must not be written later.
+    // Tokens still in flight are surplus; their pages must not be written later.
     while (scheduler_.in_flight() > 0)
       take(/*discard=*/true);
     stats_.total_s = whole.lap();
@@ -250,7 +250,7 @@ RolloutEngine::RolloutEngine(EngineOptions options) : options_(options) {
 RolloutEngine::~RolloutEngine() = default;
 
 void RolloutEngine::release() {
-  // What the update would not miss stays, and with it the captured steps of a small model.
+  // A small pool is kept, and with it the captured steps of a small model.
   if (pool_ && pool_->bytes() * kSmallShare < available_memory(pool_->device())) return;
   drop();
 }
@@ -268,7 +268,7 @@ void RolloutEngine::prepare_pool(const CausalLm& model, std::span<const GroupSha
     const std::int64_t tokens = group.prompt_tokens + group.max_new_tokens;
     longest = std::max(longest, tokens);
     wanted += group.prompt_tokens / kPageTokens + 1;
-    // One more for the room to grow that the scheduler leaves.
+    // One more for the growth reserve of the scheduler.
     needs.insert(needs.end(), static_cast<std::size_t>(group.samples), tokens / kPageTokens + 2);
   }
   std::sort(needs.rbegin(), needs.rend());
@@ -285,7 +285,7 @@ void RolloutEngine::prepare_pool(const CausalLm& model, std::span<const GroupSha
   const std::int64_t pages = std::min(wanted, budget / KvPool::page_bytes(model));
   if (Scheduler::pages_needed(longest, kPageTokens) > pages) {
     throw InputError(
-        fmt::format("{:.1f} MiB for keys and values hold a sequence of {} tokens; one may get {}",
+        fmt::format("{:.1f} MiB for keys and values hold a sequence of {} tokens; one may need {}",
                     static_cast<double>(budget) / (1 << 20),
                     std::max<std::int64_t>(0, (pages - 1) * kPageTokens + 1), longest),
         {.remedy = "allow fewer new tokens, or give the cache more memory"});

@@ -4,12 +4,11 @@
 //   const std::vector<RolloutRequest> requests = {{prompt_ids, /*samples=*/8}};
 //   const SampleBatch batch =
 //       engine.generate(model, requests, {.max_new_tokens = 512, .stop_ids = {eos}, .seed = 7},
-//                       [&](SampleGroup& group) { use(group); });  // as each group ends
-//   engine.release();                                              // memory for the update
+//                       [&](SampleGroup& group) { use(group); });  // when a group ends
+//   engine.release();                                              // frees memory for the update
 //
-// A sample depends on its prompt, the settings and (seed, step, prompt, sample) alone, up to the
-// rounding of float sums: not on what else is in the batch, the order, the size of the cache or how
-// often the sample was put back.
+// A sample depends only on its prompt, the settings and (seed, step, prompt, sample), up to the
+// rounding of float sums: not on the rest of the batch, the order, the cache size or preemption.
 #pragma once
 
 #include <atomic>
@@ -26,8 +25,8 @@ namespace antisd::inline inference {
 
 struct RolloutRequest {
   std::vector<std::int32_t> prompt_ids;
-  int samples = 1;           // of the group
-  std::uint32_t prompt = 0;  // its index in the training step: keys the random numbers
+  int samples = 1;           // in the group
+  std::uint32_t prompt = 0;  // index in the training step: the key of its random numbers
 };
 
 struct SampleGroup {
@@ -38,12 +37,12 @@ struct SampleGroup {
 
 struct RolloutStats {
   std::int64_t new_tokens = 0;
-  std::int64_t prefill_tokens = 0;  // prompts, and what was computed again after preemption
+  std::int64_t prefill_tokens = 0;  // prompts, and tokens recomputed after preemption
   std::int64_t steps = 0;           // of decoding
-  std::int64_t surplus_tokens = 0;  // sampled after a sequence's end that was not yet known
+  std::int64_t surplus_tokens = 0;  // sampled after a sequence's end, before it was known
   std::int64_t preemptions = 0;
   std::int64_t kv_pages = 0, peak_kv_pages = 0;
-  double slot_occupancy = 0;  // mean rows of a step / slots that the requests could fill
+  double slot_occupancy = 0;  // mean sequences per step / slots that the requests could fill
   double prefill_s = 0, decode_s = 0, schedule_s = 0, total_s = 0;
   double tokens_per_second() const { return total_s > 0 ? double(new_tokens) / total_s : 0; }
 };
@@ -57,28 +56,28 @@ struct RolloutProgress {
 
 struct RolloutOptions {
   SamplingSettings sampling;
-  std::int64_t max_new_tokens = 0;       // 0: what max_sequence_tokens leaves
+  std::int64_t max_new_tokens = 0;       // 0: limited by max_sequence_tokens
   std::int64_t max_sequence_tokens = 0;  // prompt and response; 0: the model's positions
-  std::vector<std::int32_t> stop_ids;    // none: a sample ends at its length alone
-  // Called with the response after each token; true ends it (stop strings).
+  std::vector<std::int32_t> stop_ids;    // none: a sample ends only at its length
+  // Called with the response after each token; true ends the response (stop strings).
   std::function<bool(std::span<const std::int32_t> response)> stops;
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
-  const std::atomic<bool>* interrupted = nullptr;  // looked at before each step
+  const std::atomic<bool>* interrupted = nullptr;  // checked before each step
   std::function<void(const RolloutProgress&)> on_step;
   std::function<void(std::size_t request, int sample, std::int32_t id)> on_token;
 };
 
 struct SampleBatch {
-  std::vector<SampleGroup> groups;  // in the order of the requests; unfinished ones are left out
+  std::vector<SampleGroup> groups;  // in the order of the requests; without unfinished ones
   RolloutStats stats;
   bool interrupted = false;
 };
 
 struct EngineOptions {
-  int max_sequences = 256;                // that decode at a time
-  std::int64_t prefill_chunk_tokens = 0;  // between decode steps; 0: what suits the device
-  std::int64_t kv_bytes = 0;              // of the cache at most; 0: a share of the free memory
+  int max_sequences = 256;                // decoded at a time
+  std::int64_t prefill_chunk_tokens = 0;  // between decode steps; 0: chosen for the device
+  std::int64_t kv_bytes = 0;              // limit on the cache; 0: a share of the free memory
   double memory_share = 0.5;
   decltype(&make_decoder) decoder = &make_decoder;
 };
@@ -90,14 +89,14 @@ class RolloutEngine {
 
   // InputError for requests that cannot be met (empty or over-long prompts, ids outside the
   // vocabulary, no prompts, no samples, impossible settings, a cache too small for one sequence);
-  // RunError where the model computes no numbers. `on_group` is called in this thread as soon as
-  // a group's last sample has ended, while others still decode.
+  // RunError if the model computes NaN. `on_group` is called in this thread as soon as a group's
+  // last sample has ended, while others still decode.
   SampleBatch generate(const CausalLm& model, std::span<const RolloutRequest> requests,
                        const RolloutOptions& options,
                        const std::function<void(SampleGroup&)>& on_group = {});
 
-  // Gives the cache's memory back until the next generate(), where it is more than a small share of
-  // what is free.
+  // Frees the cache's memory until the next generate(), unless it is only a small share of the free
+  // memory.
   void release();
 
  private:
@@ -111,7 +110,7 @@ class RolloutEngine {
   const CausalLm* decoded_ = nullptr;
 };
 
-// What generate() would refuse in one request.
+// Checks one request as generate() does.
 void check_rollout_request(const CausalLm& model, const RolloutRequest& request,
                            const RolloutOptions& options);
 

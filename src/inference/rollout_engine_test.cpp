@@ -1,4 +1,4 @@
-// The engine against the model without a cache: every token it generates is recomputed by a pass
+// Compares the engine with the model without a cache: every generated token is recomputed by a pass
 // over the whole sequence.
 #include "inference/rollout_engine.h"
 
@@ -58,7 +58,7 @@ std::vector<std::vector<std::vector<std::int32_t>>> ids_of(const SampleBatch& ba
   return ids;
 }
 
-// Every token must be the likeliest after the ones before it, recomputed without a cache.
+// Every token must be the most likely one after its prefix, recomputed without a cache.
 void expect_greedy(const CausalLm& model, const std::vector<RolloutRequest>& requests,
                    const SampleBatch& batch) {
   const at::NoGradGuard no_grad;
@@ -84,8 +84,8 @@ void expect_greedy(const CausalLm& model, const std::vector<RolloutRequest>& req
   }
 }
 
-// Steps are carried out when they are taken, as late as depth 1 allows: a page that was given away
-// too early is overwritten before it is read.
+// Runs a step only when its result is taken, as late as depth 1 allows: a page that was freed too
+// early is overwritten before it is read.
 class DelayedDecoder : public Decoder {
  public:
   explicit DelayedDecoder(std::unique_ptr<Decoder> inner) : inner_(std::move(inner)) {}
@@ -116,7 +116,7 @@ class DelayedDecoder : public Decoder {
 
  private:
   std::unique_ptr<Decoder> inner_;
-  std::deque<std::function<bool()>> queue_;  // true where it was a step
+  std::deque<std::function<bool()>> queue_;  // returns true for a step
 };
 
 std::unique_ptr<Decoder> make_delayed(const CausalLm& model, const KvPool& pool,
@@ -124,8 +124,7 @@ std::unique_ptr<Decoder> make_delayed(const CausalLm& model, const KvPool& pool,
   return std::make_unique<DelayedDecoder>(make_decoder(model, pool, settings));
 }
 
-// Models this small gain nothing from threads, and a busy machine makes each meeting of threads
-// slow.
+// Such small models gain nothing from threads, and on a busy machine synchronising threads is slow.
 const bool kOneThread = (at::set_num_threads(1), true);
 
 class Engine : public ::testing::TestWithParam<std::string> {};
@@ -150,7 +149,8 @@ TEST_P(Engine, GreedyEqualsRecomputingFromScratch) {
   }
 }
 
-// 60 sequences that begin in a page or two and grow to five: all come in, most must go back.
+// 60 sequences that start with a page or two and grow to five: all are admitted, most are
+// preempted.
 TEST_P(Engine, ASmallPoolChangesNothing) {
   const CausalLm model = fixture_model(GetParam());
   std::vector<RolloutRequest> requests;
@@ -177,7 +177,7 @@ TEST(RolloutEngine, ASampleDoesNotDependOnItsCompany) {
                                .seed = 5,
                                .step = 9};
   const auto ids = ids_of(RolloutEngine().generate(model, requests, options));
-  // In reverse order, few at a time, out of a small pool, with a step in flight.
+  // In reverse order, few at a time, from a small pool, with a step in flight.
   const std::vector<RolloutRequest> reversed(requests.rbegin(), requests.rend());
   auto backwards = ids_of(RolloutEngine().generate(model, reversed, options));
   std::reverse(backwards.begin(), backwards.end());
@@ -192,7 +192,7 @@ TEST(RolloutEngine, ASampleDoesNotDependOnItsCompany) {
     EXPECT_GT(batch.stats.preemptions, 2);
     EXPECT_EQ(batch.stats.surplus_tokens > 0, make == &make_delayed);
   }
-  // Alone, and another seed, step or prompt index gives other samples.
+  // By itself; another seed, step or prompt index gives other samples.
   RolloutRequest alone = requests[7];
   EXPECT_EQ(ids_of(RolloutEngine().generate(model, {&alone, 1}, options))[0], ids[7]);
   RolloutOptions other = options;
@@ -287,7 +287,7 @@ TEST(RolloutEngine, StopsWhereItIsToldTo) {
       EXPECT_EQ(sample.ids.size(), 4u);
       EXPECT_EQ(sample.finish, FinishReason::kStop);
     }
-  // A flag raised in the middle: what has ended is there, the engine works afterwards.
+  // A flag set in the middle: finished samples are returned, and the engine still works.
   std::atomic<bool> flag = false;
   RolloutOptions options{.max_new_tokens = 200, .stop_ids = {3}, .interrupted = &flag};
   const SampleBatch stopped =
@@ -317,7 +317,7 @@ TEST(RolloutEngine, RefusesWhatCannotBeDone) {
   EXPECT_THAT(refused({{{1}, 1, 0}}, {.sampling = {.top_p = 0}}), HasSubstr("top-p is 0"));
   const std::int64_t page = KvPool::page_bytes(model);
   EXPECT_THAT(refused({{{1}, 1, 0}}, {.max_new_tokens = 250}, {.kv_bytes = 4 * page}),
-              HasSubstr("hold a sequence of 97 tokens; one may get 251"));
+              HasSubstr("hold a sequence of 97 tokens; one may need 251"));
   const RolloutRequest request{{1}, 1, 0};
   EXPECT_EQ(RolloutEngine({.kv_bytes = 4 * page})
                 .generate(model, {&request, 1}, {.max_new_tokens = 96})

@@ -93,7 +93,7 @@ void Scheduler::release_pages(Sequence& s) {
   s.pages.clear();
 }
 
-// The last slot moves into the hole.
+// The last slot moves into the gap.
 void Scheduler::leave_slot(int index) {
   Sequence& s = sequences_[index];
   const int last = running() - 1;
@@ -106,7 +106,7 @@ void Scheduler::leave_slot(int index) {
   s.slot = -1;
 }
 
-// The length is known before the last token is: such a sequence takes part in no further step.
+// The length is known before the last token: such a sequence is not in any later step.
 void Scheduler::retire_full_length() {
   for (int slot = running(); slot-- > 0;) {
     const int index = slots_[slot];
@@ -117,7 +117,7 @@ void Scheduler::retire_full_length() {
   }
 }
 
-// A page for each running sequence whose next token begins one; false where that must wait for
+// Adds a page for each running sequence whose next token starts one; false if it must wait for
 // steps in flight.
 bool Scheduler::append_pages() {
   const auto wants_page = [&](int index) {
@@ -139,7 +139,7 @@ bool Scheduler::append_pages() {
   return true;
 }
 
-// Gives up the hold of the highest group that nobody is being prepared from.
+// Releases the prompt pages of the highest group that no sequence is being prepared from.
 bool Scheduler::release_idle_prompt(int except) {
   for (int g = static_cast<int>(groups_.size()); g-- > 0;) {
     Group& group = groups_[g];
@@ -180,14 +180,14 @@ void Scheduler::admit() {
   }
 }
 
-// Takes all pages up to the first decode input at once, so that preparing never stalls halfway.
+// Takes all pages up to the first decode input at once, so that preparation never stalls.
 bool Scheduler::try_admit(int index) {
   Sequence& s = sequences_[index];
   Group& group = groups_[s.group];
   const std::int64_t shared = group.stored() / limits_.page_tokens;
   const std::int64_t own = next_position(s) / limits_.page_tokens + 1 - shared;
   const std::int64_t prompt = group.held ? 0 : pages_for(group.stored());
-  // Room to grow for those at work: who comes in should not be thrown out at once.
+  // Leaves running sequences room to grow, so that a new one is not preempted at once.
   const std::int64_t busy = running() + static_cast<std::int64_t>(admitted_.size());
   if (ledger_.free() < prompt + own + (busy + 3) / 4) return false;
   if (!group.held) {
@@ -233,7 +233,7 @@ void Scheduler::prefill(StepPlan& plan) {
       if (partial) {
         const std::int64_t last = group.stored() / limits_.page_tokens;
         plan.copies.push_back({group.pages[last], s.pages[last]});
-        if (s.computed < next_position(s)) continue;  // copies follow this plan's chunks
+        if (s.computed < next_position(s)) continue;  // copies follow the chunks of this plan
       }
     }
     compute(s.group, index, s.computed, next_position(s));

@@ -1,18 +1,18 @@
-// Who decodes, who waits and where everybody's keys and values lie: host logic without a tensor. No
-// decision looks at a clock, so one seed gives one result.
+// Decides which sequences decode, which wait, and where their keys and values are: host logic
+// without tensors. No decision depends on time, so one seed gives one result.
 //
 //   Scheduler scheduler(pages, limits, groups);
 //   while (!scheduler.done()) {
-//     const StepPlan plan = scheduler.plan();   // chunks, copies, slots: carried out in this order
+//     const StepPlan plan = scheduler.plan();   // chunks, copies, slots, in this order
 //     if (plan.rows > 0) launch(plan.rows), scheduler.launched();
 //     for (int sequence : scheduler.take()) scheduler.token(sequence, stopped);
 //   }
 //
-// Of a prompt of p tokens the first p - 1 are computed once a group; the last one is the first
-// input that each sample decodes, so that decoding has no special case. Samples share the prompt's
-// whole pages and copy the partial one. Sequences are ordered by group, then sample: the lowest
-// waiting one comes in first, and where pages run out the highest goes back to wait. What it has
-// sampled stays; its keys and values are computed again.
+// Of a prompt of p tokens, the first p - 1 are computed once per group; the last one is the first
+// input that each sample decodes, so decoding has no special case. Samples share the prompt's full
+// pages and copy the partial one. Sequences are ordered by group, then sample: the lowest waiting
+// one is admitted first, and when pages run out the highest is preempted. It keeps its sampled
+// tokens; its keys and values are recomputed.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,11 @@ struct GroupShape {
 
 struct SchedulerLimits {
   int page_tokens = 32;
-  int slots = 256;                          // sequences that decode at a time
+  int slots = 256;                          // sequences decoded at a time
   std::int64_t prefill_chunk_tokens = 512;  // between two decode steps
 };
 
-// Tokens [begin, end) of a group's prompt, or of one sample (prompt and response) of it.
+// Tokens [begin, end) of a group's prompt, or of one of its samples (prompt and response).
 struct PrefillChunk {
   int group = 0;
   int sequence = -1;  // -1: the prompt
@@ -57,7 +57,7 @@ struct SlotChange {
 };
 
 struct StepPlan {
-  bool drain = false;  // pages ran out while steps are in flight: take one, then plan again
+  bool drain = false;  // pages ran out with steps in flight: take one, plan again
   std::vector<PrefillChunk> chunks;
   std::vector<PageCopy> copies;
   std::vector<SlotChange> slots;
@@ -68,16 +68,16 @@ class Scheduler {
  public:
   Scheduler(PageLedger& pages, SchedulerLimits limits, std::vector<GroupShape> groups);
 
-  // Pages that one sequence of so many tokens needs to get through by itself.
+  // Pages that a single sequence of `tokens` tokens needs.
   static std::int64_t pages_needed(std::int64_t tokens, int page_tokens) {
     return (tokens - 1 + page_tokens - 1) / page_tokens + 1;
   }
 
   StepPlan plan();
-  void launched();  // a step over the planned rows is on its way
-  // The oldest step in flight has come back: its sequences by row, -1 where the token is surplus.
+  void launched();  // a step over the planned rows was launched
+  // The oldest step in flight has finished: its sequences by row, -1 for a surplus token.
   std::vector<int> take();
-  // One token more; `stopped` where it ends the sequence. True where the sequence has ended.
+  // Adds a token; `stopped` if it ends the sequence. Returns whether the sequence has ended.
   bool token(int sequence, bool stopped);
 
   bool done() const { return unfinished_ == 0; }
@@ -101,7 +101,7 @@ class Scheduler {
     GroupShape shape;
     int first_sequence = 0;
     int unfinished = 0, admitted = 0;
-    bool held = false;                // the group itself references its prompt's pages
+    bool held = false;                // the group itself holds references to its prompt's pages
     std::vector<std::int32_t> pages;  // of tokens [0, prompt_tokens - 1)
     std::int64_t computed = 0;
     std::int64_t stored() const { return shape.prompt_tokens - 1; }
@@ -112,7 +112,7 @@ class Scheduler {
     std::int64_t received = 0, launched = 0;  // new tokens
     int in_flight = 0;
     int slot = -1;
-    bool forked = false;        // its copy of the prompt's partial page is under way
+    bool forked = false;        // its copy of the prompt's partial page is in progress
     std::int64_t computed = 0;  // tokens whose keys and values are in its pages
     std::vector<std::int32_t> pages;
   };

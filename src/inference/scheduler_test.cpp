@@ -1,6 +1,6 @@
-// The scheduler by itself, against a simulated cache: every page records which token of which
-// sequence was written to it, so that a page given to two at a time, read before it was written or
-// reused too early is seen.
+// The scheduler with a simulated cache: every page records which token of which sequence was
+// written to it, so a page that is given out twice, read before it is written or reused too early
+// is detected.
 #include "inference/scheduler.h"
 
 #include <map>
@@ -15,7 +15,7 @@ using Key = std::pair<int, std::int64_t>;  // group or ~sequence, token
 
 constexpr int kPage = 4;
 
-// Carries plans out on a map from cache slots to what lies there.
+// Executes plans on a map from cache slots to their content.
 class Simulation {
  public:
   Simulation(std::int64_t pages, SchedulerLimits limits, std::vector<GroupShape> groups, int depth)
@@ -25,7 +25,7 @@ class Simulation {
         sequences_.push_back({static_cast<int>(g)});
   }
 
-  // Runs to the end; `ends(sequence, tokens)` says whether a sequence stops there by itself.
+  // Runs to the end; `ends(sequence, tokens)` returns whether a sequence stops there.
   void run(const std::function<bool(int, std::int64_t)>& ends, int most_steps = 100'000) {
     for (int step = 0; !scheduler_.done(); ++step) {
       ASSERT_LT(step, most_steps) << "no end";
@@ -59,7 +59,7 @@ class Simulation {
   };
 
   std::int64_t stored(int group) const { return groups_[group].prompt_tokens - 1; }
-  // Tokens of the prompt are the group's, whoever reads them.
+  // Tokens of the prompt belong to the group, whichever sequence reads them.
   Key key(int sequence, std::int64_t token) const {
     const int group = sequences_[sequence].group;
     return token < groups_[group].prompt_tokens ? Key{group, token} : Key{~sequence, token};
@@ -114,7 +114,7 @@ class Simulation {
     most_running = std::max<std::int64_t>(most_running, rows);
   }
 
-  // A launched step is carried out as late as it may be: when it is taken.
+  // A launched step runs as late as possible: when it is taken.
   void take(const std::function<bool(int, std::int64_t)>& ends) {
     const auto step = std::move(queue_.front());
     queue_.pop_front();
@@ -175,7 +175,7 @@ TEST(Scheduler, PromptsComeInChunksBetweenSteps) {
   Simulation run(100, {kPage, 4, 5}, {{3, 1, 10}, {21, 1, 10}}, 0);
   run.run(kNever);
   EXPECT_EQ(run.prefilled, 22);
-  // 5 tokens a step: the second sequence starts with the fifth step.
+  // 5 tokens per step: the second sequence starts with the fifth step.
   EXPECT_EQ(run.steps, 14);
 }
 
@@ -184,7 +184,7 @@ TEST(Scheduler, AFinishedSequencesPlaceIsTakenAtOnce) {
   Simulation run(100, {kPage, 2, 100}, {{3, 6, 6}}, 0);
   run.run([](int sequence, std::int64_t tokens) { return sequence % 2 == 1 && tokens == 2; });
   EXPECT_EQ(run.most_running, 2);
-  // 0 and then 3 beside 1 and then 2, 4 beside 5: a slot is empty at the end alone.
+  // 0 and then 3 beside 1 and then 2, 4 beside 5: a slot is empty only at the end.
   EXPECT_EQ(run.steps, 14);
 }
 
@@ -208,8 +208,8 @@ TEST(Scheduler, ThePoolNeedNotBeLargerThanOneSequence) {
   }
 }
 
-// Random groups, pools, slots and ends; a step in flight or none. Whatever happens, every sequence
-// gets its tokens, nothing reads a wrong key and all pages come back.
+// Random groups, pools, slots and ends, with or without a step in flight. Every sequence gets its
+// tokens, no wrong key is read, and all pages are freed.
 TEST(Scheduler, RandomRunsKeepTheCacheRight) {
   std::uint64_t state = 12345;
   const auto below = [&](std::uint64_t bound) {

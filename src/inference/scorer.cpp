@@ -25,10 +25,10 @@ std::int64_t common_prefix(const std::vector<std::int32_t>& a, const std::vector
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
 
-// Tokens of a batch on the CPU: activations that stay in one core's cache.
+// Tokens of a CPU batch: its activations stay in one core's cache.
 constexpr std::int64_t kCpuBatchTokens = 512;
 
-// On the CPU neighbours share what they can.
+// On the CPU, sorted neighbours share prefixes.
 std::vector<std::size_t> order_of(std::span<const ScoreRequest> requests, bool sorted) {
   std::vector<std::size_t> order(requests.size());
   std::iota(order.begin(), order.end(), 0);
@@ -81,14 +81,14 @@ std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreReque
     check_request(model, request);
   const bool on_cpu = model.device().is_cpu(), share = options.pack.share;
   const std::vector<std::size_t> order = order_of(requests, on_cpu && share);
-  // One thread takes each run from end to end; the cut does not depend on the number of threads.
+  // One thread processes a whole run; the cut does not depend on the number of threads.
   const std::vector<IndexRange> runs =
       cut_runs(costs_of(requests, order, share),
                {.most = options.max_batch_tokens, .enough = on_cpu ? kCpuBatchTokens : 0});
   std::vector<TokenScores> results(requests.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&](std::int64_t, std::int64_t) {
-    const at::NoGradGuard no_grad;  // of the thread
+    const at::NoGradGuard no_grad;  // grad mode is per thread
     for (std::size_t i = next++; i < runs.size(); i = next++) {
       const auto chosen = std::span(order).subspan(runs[i].begin, runs[i].size());
       std::vector<TargetSequence> sequences;

@@ -4,8 +4,8 @@
 //   const std::vector<TokenScores> scores = score(model, requests);
 //   scores[0].logp[3];  // log p(4th response token | prompt, first three)
 //
-// Scores are indexed by response position alone. Sequences that begin with the same tokens (a
-// group's prompt, equal teacher contexts) compute that prefix once.
+// Scores are indexed by response position. Sequences with the same leading tokens (a group's
+// prompt, equal teacher contexts) compute that prefix once.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct ScoreRequest {
 };
 
 struct ScoreOptions {
-  double temperature = 1;  // everything is under logits / temperature
+  double temperature = 1;  // all scores are under logits / temperature
   std::int64_t max_batch_tokens =
-      32'768;  // sequences are packed up to this; a longer one goes alone
+      32'768;  // sequences are packed up to this; a longer one by itself
   PackOptions pack;
 };
 
-// No gradients. On the CPU each thread scores small batches of its own. InputError for an empty
-// prompt or response, an id outside the vocabulary, a sequence that is too long.
+// No gradients. On the CPU each thread scores its own small batches. InputError for an empty prompt
+// or response, an id outside the vocabulary, or a sequence that is too long.
 std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreRequest> requests,
                                const ScoreOptions& options = {});
 
-// What score() would refuse in one request.
+// Checks one request as score() does.
 void check_request(const CausalLm& model, const ScoreRequest& request);
 
 }  // namespace antisd::inline inference

@@ -35,7 +35,8 @@ TokenScores brute_force(const CausalLm& model, const ScoreRequest& request, doub
   return scores;
 }
 
-// method.md, acceptance 7: prompts of 7 and 23 tokens before the same response.
+// s and t are a brute-force log-softmax at every response position, after prompts of 7 and 23
+// tokens.
 TEST(Score, IsIndexedByResponsePositionWhateverThePrompt) {
   const CausalLm model = tiny_model();
   const auto ids = [](int count, int seed) {
@@ -89,7 +90,7 @@ TEST(Score, SharedPrefixesAndBatchSizesChangeNothing) {
   }
 }
 
-// Prompts of three groups in turn, long enough for several batches: each thread takes some of them.
+// Prompts of three groups alternate, long enough for several batches: each thread gets some.
 TEST(Score, ThreadsChangeNothing) {
   const CausalLm model = tiny_model();
   std::vector<ScoreRequest> requests;
@@ -148,7 +149,7 @@ TEST(Score, TrainedAddersAdd) {
   for (const char* name : {"122_lbfgs", "146_lbfgs", "228"}) {
     const CausalLm model = load_model(adders / name, at::kCPU, at::kFloat);
     const at::NoGradGuard no_grad;
-    // Teacher forcing: every position's likeliest token must be the expected one.
+    // Teacher forcing: the most likely token at every position must be the expected one.
     std::vector<std::vector<std::int32_t>> sequences;
     for (const Json& row : cases) {
       std::vector<std::int32_t>& ids =

@@ -13,14 +13,14 @@ TEST(TokenRuns, CountASharedPrefixOnceAndKeepTheOrder) {
   const std::vector<RunItem> items = {{15, 0}, {15, 10}, {15, 10}, {9, 0}, {9, 4}, {9, 4}};
   EXPECT_THAT(cut_runs(items, {.most = 20}), ElementsAre(Range{0, 2}, Range{2, 3}, Range{3, 6}));
   EXPECT_THAT(cut_runs(items, {.most = 24}), ElementsAre(Range{0, 2}, Range{2, 4}, Range{4, 6}));
-  EXPECT_EQ(cut_runs(items, {.most = 1}).size(), 6u);  // each alone
+  EXPECT_EQ(cut_runs(items, {.most = 1}).size(), 6u);  // each by itself
   EXPECT_THAT(cut_runs(items, {.most = 1000}), ElementsAre(Range{0, 6}));
   EXPECT_TRUE(cut_runs({}, {.most = 1000}).empty());
 }
 
 TEST(TokenRuns, EndWhereMoreWouldHardlyShare) {
   const std::vector<RunItem> items = {{100, 0}, {100, 0}, {100, 20}, {100, 0}};
-  // 200 tokens are enough, but the third shares 20 with them: 320 would be.
+  // 200 tokens exceed 150, but the third item shares 20 of them: it takes 320.
   EXPECT_THAT(cut_runs(items, {.most = 1000, .enough = 150}),
               ElementsAre(Range{0, 3}, Range{3, 4}));
   EXPECT_THAT(cut_runs(items, {.most = 1000, .enough = 90}),

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMaxWriteBytes = std::size_t{1} << 30;  // the kernel takes at most 2 GiB
 
-// Where a rename has to go so that a symbolic link at `path` stays one.
+// The target of a rename that keeps a symbolic link at `path`.
 std::filesystem::path resolve_links(std::filesystem::path path) {
   for (int hops = 0; hops < 40; ++hops) {
     std::error_code error;
@@ -37,11 +37,11 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-// mkstemp would make the file readable by its owner alone; the result is to obey the umask.
+// mkstemp would make the file readable only by its owner; it should follow the umask.
 int open_temporary(const std::filesystem::path& target, std::filesystem::path& temporary) {
   std::random_device random;
   for (int attempt = 0;; ++attempt) {
-    // A name of 255 bytes is legal, so the temporary one carries only a part of it.
+    // A name of 255 bytes is legal, so the temporary one contains only a part of it.
     temporary = folder_of(target) /
                 fmt::format(".{}.{:08x}.tmp", target.filename().string().substr(0, 200), random());
     const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -52,7 +52,7 @@ int open_temporary(const std::filesystem::path& target, std::filesystem::path& t
 void sync_folder(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;  // a folder may be writable but not readable
-  ::fsync(descriptor);         // some file systems cannot sync a folder; the rename stands anyway
+  ::fsync(descriptor);         // some file systems cannot sync a folder; the rename is done anyway
   ::close(descriptor);
 }
 
@@ -77,7 +77,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
       throw RunError(
           "cannot be written: its folder does not exist",
           {.where = path.string(),
-           .remedy = fmt::format("make it first: mkdir -p {}", folder_of(target).string())});
+           .remedy = fmt::format("create it first: mkdir -p {}", folder_of(target).string())});
     }
     throw_cannot_write(path, error);
   }

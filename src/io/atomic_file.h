@@ -1,10 +1,10 @@
-// Files that appear whole or not at all: written beside the target under another name, synced, then
-// renamed over it.
+// Files that appear complete or not at all: written beside the target under another name, synced,
+// then renamed over it.
 //
 //   AtomicFile file("model.safetensors");
 //   file.write(header);
 //   file.write(bytes);
-//   file.commit();  // without it the destructor removes what was written
+//   file.commit();  // without it the destructor removes the file
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 
 namespace antisd::inline io {
 
-// RunError with path and remedy for whatever the system refuses. A target that is not a regular
-// file (a pipe, /dev/stdout) is written directly, since it cannot be replaced; a symbolic link
-// stays one and its target is replaced.
+// RunError with path and remedy if the system fails. A target that is not a regular file (a pipe,
+// /dev/stdout) is written directly, since it cannot be replaced; of a symbolic link, the target is
+// replaced.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -28,11 +28,11 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  // The file is durable under its own name when this returns.
+  // When this returns, the file is durable under its own name.
   void commit();
 
   const std::filesystem::path& path() const { return path_; }
-  // For writers that need a descriptor; it stays this object's and lives until commit().
+  // For writers that need a descriptor; this object owns it until commit().
   int descriptor() const { return descriptor_; }
 
  private:
@@ -48,7 +48,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 
 inline constexpr std::int64_t kMaxTextFileBytes = std::int64_t{1} << 30;
 
-// InputError where the file is missing, no regular file, unreadable or longer than `max_bytes`.
+// InputError if the file is missing, not a regular file, unreadable or longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path,
                       std::int64_t max_bytes = kMaxTextFileBytes);
 

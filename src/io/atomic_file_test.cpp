@@ -26,7 +26,7 @@ mode_t mode_of(const std::filesystem::path& path) {
   return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
 }
 
-// Files of this process cannot grow beyond `bytes` while it lives, as on a disk that is full.
+// While it lives, files of this process cannot grow beyond `bytes`, as on a full disk.
 class SmallDisk {
  public:
   explicit SmallDisk(rlim_t bytes) {
@@ -112,7 +112,7 @@ TEST(AtomicFile, SaysThatPermissionIsDenied) {
   using std::filesystem::perms;
   std::filesystem::permissions(folder.path(), perms::owner_read | perms::owner_exec |
                                                   perms::others_read | perms::others_exec);
-  // Permissions do not bind root, so root looks with another user's eyes meanwhile.
+  // Permissions do not restrict root, so root reads as another user here.
   const bool is_root = ::geteuid() == 0;
   constexpr uid_t kNobody = 65534;
   if (is_root) {
@@ -150,7 +150,7 @@ TEST(ReadFile, ReadsWholeFilesWithinTheLimit) {
   EXPECT_EQ(read_file(folder / "text", 200'000), text);
   EXPECT_THAT(error_of([&] { read_file(folder / "text", 199'999); }),
               HasSubstr("longer than the 199999 bytes"));
-  EXPECT_FALSE(read_file("/proc/self/status").empty());  // says that it has 0 bytes
+  EXPECT_FALSE(read_file("/proc/self/status").empty());  // its size is reported as 0
   EXPECT_THAT(error_of([&] { read_file("/dev/zero", 1 << 20); }), HasSubstr("a device"));
   EXPECT_THAT(error_of([&] { read_file(folder / "none"); }), HasSubstr("no such file"));
   EXPECT_THAT(error_of([&] { read_file(folder.path()); }), HasSubstr("it is a folder"));

@@ -1,5 +1,5 @@
-// XXH3 (128 bits) of bytes and files, as 32 hexadecimal digits: detects damage, not forgery. The
-// text is what `xxhsum -H2` prints, so a user can check a file without this program.
+// XXH3 (128 bits) of bytes and files, as 32 hexadecimal digits: detects damage, not forgery.
+// `xxhsum -H2` prints the same text, so a user can check a file without this program.
 //
 //   Checksum sum;
 //   sum.add(header);
@@ -33,7 +33,7 @@ class Checksum {
 };
 
 std::string checksum_of(std::string_view bytes);
-// InputError where the file cannot be read.
+// InputError if the file cannot be read.
 std::string checksum_of_file(const std::filesystem::path& path);
 
 }  // namespace antisd::inline io

@@ -10,8 +10,8 @@
 namespace antisd::inline io {
 namespace {
 
-// nlohmann's parser keeps no stack of its own, but its printer and ours recurse, and inserting into
-// an ordered object is linear in its keys. So both are bounded before a tree is built.
+// nlohmann's parser is not recursive, but its printer and ours are, and inserting into an ordered
+// object is linear in its keys. So depth and keys are limited before a tree is built.
 void check_limits(std::string_view text, int max_keys, const std::string& where) {
   std::array<int, kMaxJsonDepth + 1> keys{};
   int depth = 0;
@@ -70,7 +70,8 @@ SortedJson parse_sorted_json(std::string_view text, const std::string& where) {
 
 std::string to_json_line(const Json& value) {
   std::string line = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  // Unicode's other line ends may stand raw in JSON strings, but many readers split lines at them.
+  // Unicode's other line separators are legal in JSON strings, but many readers split lines at
+  // them.
   for (const auto& [raw, escaped] : {std::pair{"\xC2\x85", "\\u0085"},
                                      {"\xE2\x80\xA8", "\\u2028"},
                                      {"\xE2\x80\xA9", "\\u2029"}}) {

@@ -20,7 +20,7 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\v\f") == std::string_view::npos;
 }
 
-// Where the memory does not suffice, the line is that of the error.
+// If memory runs out, the error names this line.
 void append(std::string& text, std::string_view more, std::int64_t& line) {
   try {
     text.append(more);
@@ -34,7 +34,7 @@ void append(std::string& text, std::string_view more, std::int64_t& line) {
 
 JsonlReader::JsonlReader(const std::filesystem::path& path)
     : stream_(&file_), name_(path.string()), chunk_(kChunkBytes) {
-  // Opening a folder for reading succeeds; only the first read of it fails.
+  // Opening a folder succeeds; only the first read fails.
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw_cannot_read(path, EISDIR);
   errno = 0;
@@ -58,7 +58,7 @@ bool JsonlReader::read_line() {
     const bool at_end = stream_->eof();
     const bool chunk_full = !at_end && stream_->fail();
     const std::size_t count = static_cast<std::size_t>(stream_->gcount());
-    // What getline counts includes the line end that it took off.
+    // getline's count includes the newline it removed.
     const std::size_t length = at_end || chunk_full ? count : count - 1;
     if (text_.size() + length > static_cast<std::size_t>(kMaxJsonlLineBytes)) {
       too_long = true;
@@ -75,9 +75,9 @@ bool JsonlReader::read_line() {
   ++line_;
   if (too_long) {
     throw InputError(fmt::format("a line longer than {} bytes", kMaxJsonlLineBytes),
-                     {.where = where(), .remedy = "write one JSON object a line"});
+                     {.where = where(), .remedy = "write one JSON object per line"});
   }
-  // Files that were joined have a mark in the middle too.
+  // Concatenated files have a mark in the middle too.
   if (text_.starts_with(kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
   return true;
 }
@@ -89,13 +89,13 @@ bool JsonlReader::next(Json& row) try {
     row = parse_json(text_, where());
     if (!row.is_object()) {
       throw InputError(fmt::format("a JSON {} where an object is expected", row.type_name()),
-                       {.where = where(), .remedy = "write one JSON object a line"});
+                       {.where = where(), .remedy = "write one JSON object per line"});
     }
     return true;
   }
   return false;
 } catch (const std::bad_alloc&) {
-  text_ = std::string();  // so that there is room for the message
+  text_ = std::string();  // leaves memory for the message
   row = nullptr;
   throw RunError("out of memory while the row was read",
                  {.where = where(), .remedy = "make it shorter or free some memory"});
@@ -118,7 +118,7 @@ JsonlWriter::JsonlWriter(std::ostream& stream, std::string name)
 JsonlWriter::~JsonlWriter() {
   try {
     stream_->flush();
-  } catch (...) {  // a caller that wants to know has called close()
+  } catch (...) {  // callers that need to know call close()
   }
 }
 

@@ -1,4 +1,4 @@
-// Rows of JSON, one object per line: the format of every stream this program reads and writes.
+// Rows of JSON, one object per line: the format of every stream that this program reads and writes.
 //
 //   JsonlReader reader("rows.jsonl");
 //   for (Json row; reader.next(row);) {
@@ -17,22 +17,22 @@
 
 namespace antisd::inline io {
 
-// A longer line is an error of that line, so that a file without line ends cannot fill the memory.
+// A longer line is an error, so a file without newlines cannot fill the memory.
 inline constexpr std::int64_t kMaxJsonlLineBytes = std::int64_t{1} << 30;
 
-// Blank lines are skipped; a byte-order mark and CRLF are tolerated. A row is there as soon as its
-// line end has arrived, also from a pipe.
+// Blank lines are skipped; a byte-order mark and CRLF are accepted. A row is available as soon as
+// its newline has arrived, also from a pipe.
 class JsonlReader {
  public:
-  // InputError where the file cannot be opened.
+  // InputError if the file cannot be opened.
   explicit JsonlReader(const std::filesystem::path& path);
-  // Borrows the stream; `name` stands for the file in messages, e.g. "standard input".
+  // Borrows the stream; messages call it `name`, e.g. "standard input".
   JsonlReader(std::istream& stream, std::string name);
   JsonlReader(const JsonlReader&) = delete;
   JsonlReader& operator=(const JsonlReader&) = delete;
 
   // False at the end. InputError "FILE:LINE: ..." for a line that is not one JSON object; the next
-  // call goes on with the line after it. RunError where reading fails halfway.
+  // call continues after it. RunError if reading fails.
   bool next(Json& row);
 
   std::string where() const;                   // "FILE:LINE" of the last row
@@ -46,11 +46,11 @@ class JsonlReader {
   std::string name_;
   std::int64_t line_ = 0;
   std::string text_;         // the current line
-  std::vector<char> chunk_;  // what one read of the stream fills
+  std::vector<char> chunk_;  // buffer of one read
 };
 
-// One line per row. What cannot be written (disk full, permission) is a RunError of write(),
-// flush() or close(); a file that must be whole or absent is written through AtomicFile instead.
+// One line per row. A failed write (disk full, permission) is a RunError of write(), flush() or
+// close(). A file that must be complete or absent is written through AtomicFile.
 class JsonlWriter {
  public:
   enum class Mode { kReplace, kAppend };
@@ -58,7 +58,7 @@ class JsonlWriter {
   explicit JsonlWriter(const std::filesystem::path& path, Mode mode = Mode::kReplace);
   // Borrows the stream.
   JsonlWriter(std::ostream& stream, std::string name);
-  ~JsonlWriter();  // flushes without reporting; call close() to know
+  ~JsonlWriter();  // flushes without reporting errors; call close() for those
   JsonlWriter(const JsonlWriter&) = delete;
   JsonlWriter& operator=(const JsonlWriter&) = delete;
 

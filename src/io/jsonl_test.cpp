@@ -87,8 +87,8 @@ TEST(JsonlReader, DeliversARowOfAPipeBeforeTheNextOneIsWritten) {
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   int answer[2];
   ASSERT_EQ(pipe(answer), 0);
-  // Writes the second row only after the first has been read: a reader that waits for a full buffer
-  // would hang here (and run into the test's time limit).
+  // Writes the second row only after the first was read: a reader that waits for a full buffer
+  // would hang here (until the test's time limit).
   std::thread producer([&] {
     std::ofstream out(path);
     out << "{\"n\":1}\n" << std::flush;

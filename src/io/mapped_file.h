@@ -1,5 +1,5 @@
-// A file's bytes in memory, read by the system when they are touched. Who shortens the file
-// meanwhile ends the program, as with any mapped file; AtomicFile never does that to its target.
+// A file's bytes in memory, read by the system on access. If another program truncates the file,
+// this program crashes, as with any mapped file; AtomicFile never truncates its target.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace antisd::inline io {
 
 class MappedFile {
  public:
-  // InputError where it cannot be read or is not a regular file.
+  // InputError if it cannot be read or is not a regular file.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

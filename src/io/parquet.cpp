@@ -13,7 +13,7 @@
 namespace antisd::inline io {
 namespace {
 
-// Events of one row -> Json. Events must not throw, so what goes wrong waits in `problem`.
+// Builds Json from the events of one row. Events must not throw, so an error is kept in `problem`.
 class RowBuilder {
  public:
   RowBuilder() { stack_.reserve(16); }
@@ -30,8 +30,8 @@ class RowBuilder {
  private:
   static RowBuilder& of(void* context) { return *static_cast<RowBuilder*>(context); }
 
-  // Where the next value goes: the row itself, behind a list's last element, or under the last key.
-  Json& slot() {
+  // Where the next value goes: the row, the end of a list, or the last key.
+  Json& target() {
     if (stack_.empty()) return *row_;
     Json& top = *stack_.back();
     if (top.is_array()) return top.get_ref<Json::array_t&>().emplace_back();
@@ -39,7 +39,7 @@ class RowBuilder {
   }
 
   void begin(Json::value_t kind) {
-    Json& value = slot();
+    Json& value = target();
     value = kind;
     stack_.push_back(&value);
   }
@@ -62,7 +62,7 @@ class RowBuilder {
     if (problem_.empty()) problem_ = fmt::format("column {}: {}", column(), what);
   }
 
-  // "prompt[0].content", from the containers that are open.
+  // "prompt[0].content", from the open containers.
   std::string column() const {
     std::string path;
     for (const Json* open : stack_) {
@@ -84,16 +84,16 @@ class RowBuilder {
 AntisdValueSink RowBuilder::sink() {
   return {
       .context = this,
-      .null_value = [](void* c) { of(c).slot() = nullptr; },
-      .boolean = [](void* c, int value) { of(c).slot() = value != 0; },
-      .integer = [](void* c, std::int64_t value) { of(c).slot() = value; },
-      .unsigned_integer = [](void* c, std::uint64_t value) { of(c).slot() = value; },
-      .number = [](void* c, double value) { of(c).slot() = value; },
+      .null_value = [](void* c) { of(c).target() = nullptr; },
+      .boolean = [](void* c, int value) { of(c).target() = value != 0; },
+      .integer = [](void* c, std::int64_t value) { of(c).target() = value; },
+      .unsigned_integer = [](void* c, std::uint64_t value) { of(c).target() = value; },
+      .number = [](void* c, double value) { of(c).target() = value; },
       .string =
           [](void* c, const char* text, std::size_t size) {
-            Json& slot = of(c).slot();
+            Json& target = of(c).target();
             of(c).check_text({text, size});
-            slot = std::string(text, size);
+            target = std::string(text, size);
           },
       .begin_list = [](void* c) { of(c).begin(Json::value_t::array); },
       .end_list = [](void* c) { of(c).stack_.pop_back(); },
@@ -125,7 +125,7 @@ struct ParquetReader::State {
 };
 
 ParquetReader::ParquetReader(const std::filesystem::path& path) : state_(new State) {
-  // Arrow's own messages about such files are long; these are ours.
+  // Gives our own message: Arrow's are long.
   open_regular_file(path);
   State& state = *state_;
   state.name = path.string();
@@ -134,7 +134,7 @@ ParquetReader::ParquetReader(const std::filesystem::path& path) : state_(new Sta
   state.reader = {state.library->open_reader(state.name.c_str(), problem.data()),
                   CloseReader{state.library}};
   if (state.reader == nullptr) {
-    throw InputError(fmt::format("no readable Parquet file: {}", problem.data()),
+    throw InputError(fmt::format("not a readable Parquet file: {}", problem.data()),
                      {.where = state.name, .remedy = kBrokenRemedy});
   }
 }
@@ -180,7 +180,7 @@ bool is_parquet(const std::filesystem::path& path) {
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (extension == ".parquet" || extension == ".pq") return true;
-  // Opening a pipe would take bytes that its reader needs.
+  // Opening a pipe would consume bytes that its reader needs.
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return false;
   std::array<char, 4> magic{};

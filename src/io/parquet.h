@@ -1,5 +1,5 @@
-// Parquet files as rows of JSON, through a library of its own (libantisd_parquet.so, which carries
-// Arrow) that is loaded when the first Parquet file is opened; the rest of the program needs none.
+// Parquet files as rows of JSON, through a separate library (libantisd_parquet.so, which contains
+// Arrow) that is loaded with the first Parquet file; the rest of the program does not need it.
 //
 //   ParquetReader reader("train.parquet");
 //   for (Json row; reader.next(row);) use(row["prompt"]);
@@ -19,19 +19,18 @@
 
 namespace antisd::inline io {
 
-// Reads a batch of rows at a time; the memory it takes does not grow with the file.
+// Reads rows in batches; its memory does not grow with the file.
 class ParquetReader {
  public:
-  // InputError for a file that is missing, cut short or not Parquet, and where the library is not
-  // there.
+  // InputError for a file that is missing, truncated or not Parquet, and if the library is missing.
   explicit ParquetReader(const std::filesystem::path& path);
   ~ParquetReader();
   ParquetReader(ParquetReader&&) noexcept;
   ParquetReader& operator=(ParquetReader&&) noexcept;
 
   std::int64_t row_count() const;
-  // False at the end; InputError naming file, row and column for a value with no JSON form. The
-  // next call goes on with the row after it, unless the file itself is broken.
+  // False at the end; InputError with file, row and column for a value that JSON cannot represent.
+  // The next call continues after it, unless the file itself is broken.
   bool next(Json& row);
   std::string where() const;  // "FILE:row N" of the last row, from 1
 
@@ -40,13 +39,13 @@ class ParquetReader {
   std::unique_ptr<State> state_;
 };
 
-// Writes the rows that `next_row` yields until it returns false; the file appears whole or not at
-// all. The columns are the union of the rows' keys in order of appearance; a key that a row lacks
-// is null in it. Integers among numbers become numbers; any other mix of types in a column is an
-// InputError that names the column and two rows. Holds all rows in memory.
+// Writes the rows that `next_row` yields until it returns false; the file appears complete or not
+// at all. The columns are the union of the rows' keys in order of appearance; missing keys are
+// null. A column with integers and numbers becomes numbers; any other mix of types is an InputError
+// that names the column and two rows. Holds all rows in memory.
 void write_parquet(const std::filesystem::path& path, const std::function<bool(Json&)>& next_row);
 
-// By the name (.parquet, .pq) or by the first bytes of the file.
+// By the name (.parquet, .pq) or by the file's first bytes.
 bool is_parquet(const std::filesystem::path& path);
 
 }  // namespace antisd::inline io

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kName = "libantisd_parquet.so";
 constexpr const char* kVariable = "ANTISD_PARQUET_LIBRARY";
 
-// Null where the library cannot be loaded; `problems` then says why.
+// Null if the library cannot be loaded; `problems` then has the reason.
 const AntisdParquetLibrary* try_load(const std::filesystem::path& path, std::string& problems) {
   const auto fail = [&](const std::string& why) {
     problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", path.string(), why);
@@ -23,8 +23,7 @@ const AntisdParquetLibrary* try_load(const std::filesystem::path& path, std::str
   };
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return fail("not there");
-  // Local, so that Arrow's symbols stay out of everyone else's way. Never closed: Arrow keeps
-  // threads.
+  // Local, so that Arrow's symbols do not conflict with others. Never closed: Arrow keeps threads.
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return fail(::dlerror());
   const auto entry = reinterpret_cast<decltype(&antisd_parquet_library)>(

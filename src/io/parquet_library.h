@@ -8,11 +8,11 @@
 
 namespace antisd::inline io {
 
-// It lies beside the running program; the environment variable ANTISD_PARQUET_LIBRARY can name
-// another file. InputError about `file`, the Parquet file in question, where there is none.
+// It is in the program's folder; the environment variable ANTISD_PARQUET_LIBRARY can name another
+// file. If it is missing, InputError about `file`, the Parquet file to open.
 const AntisdParquetLibrary& load_parquet_library(const std::string& file);
 
-// The same with the program's folder given, for tests; it remembers nothing.
+// The same with the program's folder as an argument, for tests; nothing is cached.
 const AntisdParquetLibrary& find_parquet_library(const std::filesystem::path& folder,
                                                  const std::string& file);
 

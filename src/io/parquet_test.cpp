@@ -97,19 +97,19 @@ TEST(ParquetReader, RefusesBrokenFiles) {
     write_file_atomically(folder / "x.parquet", bytes);
     read_rows(folder / "x.parquet");
   };
-  EXPECT_THAT(error_of([&] { read_all(""); }), HasSubstr("no readable Parquet file"));
-  EXPECT_THAT(error_of([&] { read_all("PAR1"); }), HasSubstr("no readable Parquet file"));
-  EXPECT_THAT(error_of([&] { read_all(std::string(5000, 'x')); }), HasSubstr("no readable"));
+  EXPECT_THAT(error_of([&] { read_all(""); }), HasSubstr("not a readable Parquet file"));
+  EXPECT_THAT(error_of([&] { read_all("PAR1"); }), HasSubstr("not a readable Parquet file"));
+  EXPECT_THAT(error_of([&] { read_all(std::string(5000, 'x')); }), HasSubstr("not a readable"));
   EXPECT_THAT(error_of([&] { read_all(whole.substr(0, whole.size() / 2)); }),
-              HasSubstr("no readable"));
+              HasSubstr("not a readable"));
   EXPECT_THAT(error_of([&] { read_all(whole.substr(0, whole.size() / 2) + "PAR1"); }),
-              HasSubstr("no readable"));
+              HasSubstr("not a readable"));
   EXPECT_THAT(error_of([&] { ParquetReader reader(folder / "none.parquet"); }),
               HasSubstr("no such file"));
   EXPECT_THAT(error_of([&] { ParquetReader reader(folder.path()); }), HasSubstr("it is a folder"));
 }
 
-// Damage anywhere may give an error or other values, but only an Error.
+// Damage anywhere may give other values or an Error, nothing else.
 TEST(ParquetReader, SurvivesDamageAnywhere) {
   NEEDS_PARQUET();
   TemporaryFolder folder;
@@ -261,7 +261,7 @@ TEST(IsParquet, GoesByNameOrFirstBytes) {
   write_file_atomically(folder / "data", "PAR");
   EXPECT_FALSE(is_parquet(folder / "data"));
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_FALSE(is_parquet(folder / "pipe"));  // without waiting for someone to write
+  EXPECT_FALSE(is_parquet(folder / "pipe"));  // does not wait for a writer
 }
 
 }  // namespace

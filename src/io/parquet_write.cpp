@@ -22,11 +22,11 @@ constexpr int kMaxColumnDepth = 30;
 
 enum class Kind { kNull, kBoolean, kInteger, kNumber, kString, kList, kStruct };
 
-// What a column's values have in common so far.
+// The common type of a column's values so far.
 struct ColumnType {
   Kind kind = Kind::kNull;
-  std::int64_t row = 0;                   // that fixed the kind, from 1, for messages
-  bool exact_in_double = true;            // of integers: whether all could be numbers as well
+  std::int64_t row = 0;                   // row that decided the kind, from 1, for messages
+  bool exact_in_double = true;            // for integers: whether all are exact as numbers
   std::string name{};                     // in the struct that holds it
   std::vector<ColumnType> fields{};       // of a struct
   std::unique_ptr<ColumnType> element{};  // of a list
@@ -54,7 +54,7 @@ class SchemaInference {
     merge(row, root_, "", 0);
   }
 
-  // Parquet has no struct without fields, and rows without columns would leave no trace.
+  // Parquet has no struct without fields, and rows without columns could not be counted.
   void check_structs() const { check_structs(root_, ""); }
   const ColumnType& root() const { return root_; }
 
@@ -147,7 +147,7 @@ class SchemaInference {
   std::int64_t row_ = 0;
 };
 
-// `value` as the shape `type` has, which is what the library expects; null may stand anywhere.
+// Sends `value` in the structure of `type`, which the library expects; null is allowed anywhere.
 void send(const Json* value, const ColumnType& type, const AntisdValueSink& sink) {
   if (value == nullptr || value->is_null()) return sink.null_value(sink.context);
   switch (type.kind) {
@@ -179,7 +179,7 @@ void send(const Json* value, const ColumnType& type, const AntisdValueSink& sink
   }
 }
 
-// An example of the type, by which the library learns the schema.
+// An example value of the type, from which the library derives the schema.
 Json example_of(const ColumnType& type) {
   switch (type.kind) {
     case Kind::kNull:
@@ -234,8 +234,8 @@ void write_parquet(const std::filesystem::path& path, const std::function<bool(J
   std::vector<Json> rows;
   for (Json row; next_row(row);) {
     if (!row.is_object()) {
-      throw InputError(fmt::format("row {} is no JSON object", rows.size() + 1),
-                       {.where = path.string(), .remedy = "write one object a row"});
+      throw InputError(fmt::format("row {} is not a JSON object", rows.size() + 1),
+                       {.where = path.string(), .remedy = "write one object per row"});
     }
     schema.add_row(row);
     rows.push_back(std::move(row));

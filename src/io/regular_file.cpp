@@ -27,7 +27,7 @@ const char* kind_of(mode_t mode) {
 }  // namespace
 
 UniqueFd open_regular_file(const std::filesystem::path& path) {
-  // Without O_NONBLOCK a pipe would wait for someone to write.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!file) {

@@ -1,5 +1,5 @@
-// Opening files that are read whole: a file and nothing else, so that no pipe or device in its
-// place can keep the program waiting or fill the memory.
+// Opens files that are read completely: only regular files, since a pipe or device could block the
+// program or fill the memory.
 //
 //   const UniqueFd file = open_regular_file(model / "config.json");
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace antisd::inline io {
 
-// For reading. InputError where it is missing, unreadable, or a folder, pipe, device or socket.
+// For reading. InputError if it is missing, unreadable, or a folder, pipe, device or socket.
 UniqueFd open_regular_file(const std::filesystem::path& path);
 
 }  // namespace antisd::inline io

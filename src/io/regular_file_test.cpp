@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Everything that reads a whole file. A pipe that nobody writes to would keep it waiting for good.
+// Everything that reads a whole file. A pipe without a writer would block it for ever.
 TEST(RegularFile, APipeOrDeviceIsRefusedAtOnce) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path pipe = folder / "config.json";
@@ -40,7 +40,7 @@ TEST(RegularFile, ALinkToAFileIsAFile) {
   EXPECT_EQ(read_file(folder / "link"), "words");
 }
 
-// Rows may come from anywhere: a pipe is what most of them come through.
+// Rows may come from anywhere, most often from a pipe.
 TEST(RegularFile, RowsStillComeThroughAPipe) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path pipe = folder / "rows";

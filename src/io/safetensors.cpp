@@ -22,25 +22,25 @@ std::string listed(const std::vector<std::string>& items) {
   return text;
 }
 
-// A shard lies beside its index, or below it; an index may not reach elsewhere.
+// A shard is in its index's folder or below; an index may not refer elsewhere.
 bool is_inside(const std::filesystem::path& shard) {
   return !shard.empty() && shard.is_relative() && shard.has_filename() &&
          std::ranges::find(shard, "..") == shard.end();
 }
 
-// shard -> the tensors that it is to hold
+// shard -> the tensors that the index places there
 std::map<std::string, std::vector<std::string>> read_weight_map(
     const std::filesystem::path& index) {
   const std::string where = index.string();
   const SortedJson json = parse_sorted_json(read_file(index, kMaxIndexBytes), where);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
-    throw InputError("no index of safetensors files: it has no \"weight_map\" of names",
+    throw InputError("not an index of safetensors files: it has no \"weight_map\" of names",
                      {.where = where, .remedy = "fetch the file again"});
   }
   std::map<std::string, std::vector<std::string>> shards;
   for (const auto& [tensor, shard] : json["weight_map"].items()) {
     if (!shard.is_string() || !is_inside(shard.get<std::string>())) {
-      throw InputError(fmt::format("tensor {} is given no file of the same folder", tensor),
+      throw InputError(fmt::format("the file of tensor {} is not in the same folder", tensor),
                        {.where = where, .remedy = "fetch the file again"});
     }
     shards[shard.get<std::string>()].push_back(tensor);

@@ -3,8 +3,8 @@
 //   SafetensorsDirectory model("Qwen3-4B");  // model.safetensors, or an index and its shards
 //   if (const SafetensorsTensor* tensor = model.find("lm_head.weight")) copy(tensor->data);
 //
-// Files are mapped and fully checked when they are opened: every byte behind the header belongs to
-// exactly one tensor, and every tensor has as many bytes as its type and shape say.
+// Files are mapped and checked completely when opened: every byte after the header belongs to
+// exactly one tensor, and every tensor has as many bytes as its type and shape require.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@
 
 namespace antisd::inline io {
 
-inline constexpr std::int64_t kMaxSafetensorsHeaderBytes = 100'000'000;  // as the reference has it
+inline constexpr std::int64_t kMaxSafetensorsHeaderBytes = 100'000'000;  // as in the reference
 
-// `data` is not always aligned to the element: read it with memcpy.
+// `data` may be unaligned: read it with memcpy.
 struct SafetensorsTensor : TensorSpec {
   std::span<const std::byte> data;
 };
@@ -33,8 +33,8 @@ struct SafetensorsContents {
   std::vector<SafetensorsTensor> tensors;  // in the order of their bytes
 };
 
-// The contents of a file's bytes, which the tensors' spans point into. InputError naming `file` and
-// the tensor for anything that breaks the format.
+// Parses a file's bytes, which the tensors' spans point into. InputError with `file` and the tensor
+// for anything that violates the format.
 SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, const std::string& file);
 
 class SafetensorsFile {
@@ -44,7 +44,7 @@ class SafetensorsFile {
   const std::filesystem::path& path() const { return path_; }
   const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
   const std::vector<SafetensorsTensor>& tensors() const { return contents_.tensors; }
-  // Null where there is none of that name. Pointers live as long as the file, also when it is
+  // Null if there is none of that name. Pointers stay valid as long as the file, also when it is
   // moved.
   const SafetensorsTensor* find(const std::string& name) const;
 
@@ -55,19 +55,19 @@ class SafetensorsFile {
   std::unordered_map<std::string, std::size_t> index_;
 };
 
-// The weights of a model: one file, or several that an index names.
+// The weights of a model: one file, or several listed in an index.
 class SafetensorsDirectory {
  public:
   // A folder with model.safetensors or model.safetensors.index.json, or one of those files or any
-  // other .safetensors file itself. InputError naming at once every shard that is missing and every
-  // tensor that is not in the shard the index gives for it.
+  // other .safetensors file. InputError that lists every missing shard and every tensor that is not
+  // in its shard.
   explicit SafetensorsDirectory(const std::filesystem::path& path);
 
   const std::vector<SafetensorsFile>& files() const { return files_; }
-  // Shard by shard, in the order of their bytes; without the surplus.
+  // Shard by shard, in the order of their bytes; without the surplus ones.
   const std::vector<const SafetensorsTensor*>& tensors() const { return tensors_; }
   const SafetensorsTensor* find(const std::string& name) const;
-  // "NAME in SHARD" for what lies in a shard although the index does not place it there.
+  // "NAME in SHARD" for tensors in a shard where the index does not place them.
   const std::vector<std::string>& surplus() const { return surplus_; }
 
  private:

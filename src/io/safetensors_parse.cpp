@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kLengthBytes = 8;
 constexpr const char* kFetchAgain = "fetch or write the file again";
 
-// A tensor's name for a message: escaped, and cut where it is absurdly long.
+// A tensor's name for a message: escaped, and truncated if very long.
 std::string in_quotes(const std::string& name) {
   std::string text = to_json_line(Json(name.substr(0, 200)));
   if (name.size() > 200) text += "...";
@@ -24,13 +24,13 @@ std::string in_quotes(const std::string& name) {
 
 struct Entry {
   TensorSpec spec;
-  std::int64_t begin = 0;  // in bytes behind the header
+  std::int64_t begin = 0;  // in bytes after the header
   std::int64_t end = 0;
   std::int64_t size() const { return end - begin; }
 };
 
-// The header's JSON, read event by event: nlohmann's trees would keep only the last of two equal
-// names, and cost more memory than the header is worth.
+// Reads the header's JSON by events: nlohmann's trees would keep only the last of two equal names
+// and use more memory.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
@@ -176,14 +176,14 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   const std::string& file_;
   Place place_ = Place::kStart;
-  std::string key_;           // of the entry that is open: a tensor's name or __metadata__
-  std::string metadata_key_;  // of the string that comes next in __metadata__
+  std::string key_;           // of the open entry: a tensor's name or __metadata__
+  std::string metadata_key_;  // of the next string in __metadata__
   std::vector<std::string> fields_;
   std::vector<std::int64_t> numbers_;
   std::unordered_set<std::string> names_;
 };
 
-// Sorts the entries by their bytes, which must follow each other without overlap, gap or rest.
+// Sorts the entries by their bytes, which must be contiguous: no overlap, gap or remainder.
 void check_layout(std::vector<Entry>& entries, std::int64_t data_bytes, const std::string& file) {
   const auto fail = [&](const std::string& what) {
     throw InputError(what, {.where = file, .remedy = kFetchAgain});
@@ -220,13 +220,13 @@ SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, const st
   };
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (size < kLengthBytes) {
-    fail(fmt::format("no safetensors file: it has {} bytes, too few for a header length", size));
+    fail(fmt::format("not a safetensors file: it has {} bytes, too few for a header length", size));
   }
   std::uint64_t header_bytes = 0;
   for (int i = 0; i < kLengthBytes; ++i)  // little-endian
     header_bytes |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
   if (header_bytes > static_cast<std::uint64_t>(kMaxSafetensorsHeaderBytes)) {
-    fail(fmt::format("no safetensors file: a header of {} bytes, where {} are allowed",
+    fail(fmt::format("not a safetensors file: a header of {} bytes, where {} are allowed",
                      header_bytes, kMaxSafetensorsHeaderBytes));
   }
   const auto header_size = static_cast<std::int64_t>(header_bytes);
@@ -235,8 +235,9 @@ SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, const st
                      size));
   }
   const auto* text = reinterpret_cast<const char*>(bytes.data() + kLengthBytes);
-  // The parser would skip white space and a byte-order mark; the format has neither.
-  if (header_size == 0 || *text != '{') fail("no safetensors file: the header is no JSON object");
+  // The parser would skip white space and a byte-order mark; the format allows neither.
+  if (header_size == 0 || *text != '{')
+    fail("not a safetensors file: the header is not a JSON object");
 
   HeaderReader header(file);
   nlohmann::json::sax_parse(text, text + header_size, &header);

@@ -84,12 +84,13 @@ TEST(SafetensorsFile, RefusesWhatIsNoFile) {
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(error_of([&] { SafetensorsFile file(folder / "pipe"); }), HasSubstr("a pipe"));
   write_file_atomically(folder / "empty", "");
-  EXPECT_THAT(error_of([&] { SafetensorsFile file(folder / "empty"); }),
-              AllOf(HasSubstr("empty: no safetensors file: it has 0 bytes"), HasSubstr("; fetch")));
+  EXPECT_THAT(
+      error_of([&] { SafetensorsFile file(folder / "empty"); }),
+      AllOf(HasSubstr("empty: not a safetensors file: it has 0 bytes"), HasSubstr("; fetch")));
 }
 
 TEST(ParseSafetensors, TakesWhatTheFormatAllows) {
-  // Out of order in the header, spaces, a tensor without elements, half-byte elements.
+  // Unsorted header, spaces, a tensor without elements, half-byte elements.
   const auto contents = parse(
       file_of("{" + tensor("b", "F16", "2", "1,5") + ", " + tensor("a", "F4", "2", "0,1") + "," +
                   tensor("e", "I64", "9223372036854775807,9223372036854775807,0", "5,5") +
@@ -119,9 +120,9 @@ TEST(ParseSafetensors, RefusesABadHeaderLength) {
               HasSubstr("a header of 16 bytes in a file of 10"));
   EXPECT_THAT(problem_of(std::string(8, '\xFF') + "{}"), HasSubstr("18446744073709551615"));
   EXPECT_THAT(problem_of(std::string("\x01\xE1\xF5\x05\0\0\0\0{}", 10)), HasSubstr("100000001"));
-  EXPECT_THAT(problem_of(std::string(8, '\0')), HasSubstr("no JSON object"));
-  EXPECT_THAT(problem_of("\xEF\xBB\xBF{}", 0), HasSubstr("no JSON object"));
-  EXPECT_THAT(problem_of(" {}", 0), HasSubstr("no JSON object"));
+  EXPECT_THAT(problem_of(std::string(8, '\0')), HasSubstr("not a JSON object"));
+  EXPECT_THAT(problem_of("\xEF\xBB\xBF{}", 0), HasSubstr("not a JSON object"));
+  EXPECT_THAT(problem_of(" {}", 0), HasSubstr("not a JSON object"));
   EXPECT_THAT(problem_of("{} {}", 0), HasSubstr("not valid JSON at its byte"));
   EXPECT_THAT(problem_of("{\"\xFF\":1}", 0), HasSubstr("not valid JSON"));
   EXPECT_THAT(problem_of("{" + std::string(100'000, '['), 0), HasSubstr("not valid JSON"));

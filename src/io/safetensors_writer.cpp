@@ -24,8 +24,8 @@ std::int64_t bytes_of(const TensorSpec& spec) {
   return *bytes;
 }
 
-// The 8 bytes of length and the header, padded with spaces so that the data begin at a multiple
-// of 8.
+// The 8 bytes of length and the header, padded with spaces so that the data starts at a multiple of
+// 8.
 std::string make_header(const std::vector<TensorSpec>& specs, const SafetensorsMetadata& metadata) {
   std::vector<std::string> entries;
   if (!metadata.empty()) {
@@ -73,7 +73,7 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
   skip_finished();
 }
 
-// A tensor without bytes needs no call of write().
+// A tensor without bytes needs no write().
 void SafetensorsWriter::skip_finished() {
   while (next_ < entries_.size() && written_ == entries_[next_].bytes) {
     ++next_;
@@ -130,7 +130,7 @@ void ShardedSafetensorsWriter::write(std::string_view name, std::span<const std:
 }
 
 void ShardedSafetensorsWriter::finish() {
-  // Shards at the end may hold only tensors without bytes, for which no write() came.
+  // The last shards may hold only tensors without bytes, for which there was no write().
   while (writers_.back().is_complete() && writers_.size() < shards_.size()) {
     const Shard& shard = shards_[writers_.size()];
     writers_.emplace_back(folder_ / shard.file, shard.specs, metadata_);
@@ -144,7 +144,7 @@ void ShardedSafetensorsWriter::finish() {
   remove_older_weights();
 }
 
-// Byte for byte what Python's json.dumps(indent=2, sort_keys=True) gives.
+// Byte for byte the output of Python's json.dumps(indent=2, sort_keys=True).
 std::string ShardedSafetensorsWriter::index_text() const {
   std::int64_t total = 0;
   SortedJson weight_map = SortedJson::object();
@@ -158,7 +158,7 @@ std::string ShardedSafetensorsWriter::index_text() const {
   return index.dump(2, ' ', true) + "\n";
 }
 
-// Readers take model.safetensors before an index, so old weights would win over the new ones.
+// Readers prefer model.safetensors to an index, so old weights would hide the new ones.
 void ShardedSafetensorsWriter::remove_older_weights() const {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {

@@ -1,13 +1,12 @@
-// Weights to safetensors files, streaming: the layout is fixed first, the bytes follow in its
-// order.
+// Writes weights to safetensors files, streaming: the layout is fixed first, then the bytes follow
+// in its order.
 //
 //   ShardedSafetensorsWriter writer("out", specs, 5'000'000'000);
 //   for (const TensorSpec& spec : specs) writer.write(spec.name, bytes_of(spec));
-//   writer.finish();  // without it nothing is left behind
+//   writer.finish();  // without it, no file is left
 //
-// A layout that breaks the format's rules (two equal names, impossible shapes) and bytes that do
-// not follow the layout are mistakes of the caller: ANTISD_CHECK. RunError for what the disk
-// refuses.
+// A layout that violates the format's rules (two equal names, impossible shapes) and bytes that do
+// not follow the layout are programming errors: ANTISD_CHECK. RunError if writing fails.
 #pragma once
 
 #include <map>
@@ -23,7 +22,7 @@ namespace antisd::inline io {
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-// transformers refuses files whose metadata do not name the framework.
+// transformers rejects files whose metadata does not name the framework.
 inline const SafetensorsMetadata kPlainMetadata = {{"format", "pt"}};
 
 class SafetensorsWriter {
@@ -31,7 +30,7 @@ class SafetensorsWriter {
   SafetensorsWriter(const std::filesystem::path& path, const std::vector<TensorSpec>& specs,
                     const SafetensorsMetadata& metadata = kPlainMetadata);
 
-  // The bytes of the tensor whose turn it is, at once or in pieces.
+  // The bytes of the next tensor, at once or in pieces.
   void write(std::string_view name, std::span<const std::byte> bytes);
   void finish();
   bool is_complete() const { return next_ == entries_.size(); }
@@ -46,13 +45,13 @@ class SafetensorsWriter {
   AtomicFile file_;
   std::vector<Entry> entries_;
   std::size_t next_ = 0;
-  std::int64_t written_ = 0;  // of the entry whose turn it is
+  std::int64_t written_ = 0;  // of the current entry
 };
 
-// model.safetensors where everything fits into `max_shard_bytes`; else
+// model.safetensors if everything fits into `max_shard_bytes`; else
 // model-00001-of-000NN.safetensors and so on with model.safetensors.index.json. A tensor larger
-// than that has a shard to itself. The files appear, and older weights under these names go, only
-// in finish().
+// than that gets its own shard. Only finish() makes the files appear and removes older weights
+// under these names.
 class ShardedSafetensorsWriter {
  public:
   ShardedSafetensorsWriter(std::filesystem::path folder, const std::vector<TensorSpec>& specs,

@@ -22,7 +22,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-// What the reference wrote, read and written again in the same order, gives the same bytes.
+// Reading the reference's file and writing it in the same order gives the same bytes.
 TEST(SafetensorsWriter, WritesTheBytesThatTheReferenceWrites) {
   TemporaryFolder folder;
   for (const char* name : {"types", "plain", "none"}) {
@@ -99,7 +99,8 @@ void write_all(const std::filesystem::path& folder, const std::vector<TensorSpec
   writer.finish();
 }
 
-// The index of the fixture is huggingface_hub's for tensors of these sizes and shards of 100 bytes.
+// The fixture's index was written by huggingface_hub for tensors of these sizes and shards of 100
+// bytes.
 TEST(ShardedSafetensorsWriter, CutsAsHuggingFaceDoes) {
   TemporaryFolder folder;
   const auto specs = specs_of({40, 60, 1, 99, 100, 4, 4, 92, 1, 7});

@@ -40,7 +40,7 @@ std::optional<std::int64_t> TensorSpec::byte_count() const {
   if (std::ranges::any_of(shape, [](std::int64_t size) { return size < 0; })) return std::nullopt;
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
   std::int64_t bits = bits_of(type);
-  // Bits of a tensor of 2^60 bytes and more overflow too; no such file exists.
+  // The bits of a tensor of 2^60 bytes and more overflow too; no such file exists.
   for (const std::int64_t size : shape)
     if (__builtin_mul_overflow(bits, size, &bits)) return std::nullopt;
   if (bits % 8 != 0) return std::nullopt;

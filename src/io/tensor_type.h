@@ -9,7 +9,7 @@
 
 namespace antisd::inline io {
 
-// In the order of the format's reference implementation, which lays tensors out by it.
+// In the order of the format's reference implementation, which sorts tensors by it.
 enum class TensorType : std::uint8_t {
   kBool,
   kF4,
@@ -37,14 +37,14 @@ enum class TensorType : std::uint8_t {
 
 std::string_view name_of(TensorType type);  // "BF16"
 std::optional<TensorType> tensor_type_of(std::string_view name);
-int bits_of(TensorType type);  // of one element; three types are smaller than a byte
+int bits_of(TensorType type);  // per element; three types are smaller than a byte
 
 struct TensorSpec {
   std::string name;
   TensorType type = TensorType::kF32;
-  std::vector<std::int64_t> shape;  // none for a scalar
+  std::vector<std::int64_t> shape;  // empty for a scalar
 
-  // Nothing where it overflows 63 bits, a dimension is negative or the last byte would be shared.
+  // Nothing if it overflows 63 bits, a dimension is negative or the last byte is partial.
   std::optional<std::int64_t> byte_count() const;
 };
 

@@ -1,6 +1,6 @@
-// What one family of models is, in one place: how its config.json is read, which parameters a layer
-// has, and the layer's maths. Everything else (shape, weights, rotary positions, forward passes,
-// plans) asks the spec and knows no family by name. Each family is one file of
+// The definition of a model family in one place: how its config.json is read, which parameters a
+// layer has, and the layer's maths. All other code (shape, weights, rotary positions, forward
+// passes, plans) uses the spec and does not depend on a family's name. Each family is one file of
 // model/architectures, NAME.cpp, with a function NAME_architecture() that returns its spec.
 //
 //   shape.architecture = find_architecture("qwen3");
@@ -18,24 +18,24 @@
 
 namespace antisd::inline model {
 
-// Which layers see only a window of `sliding_window` keys.
+// Which layers attend only to the last `sliding_window` keys.
 struct WindowRule {
   bool always = false;         // else only where use_sliding_window is true
-  bool by_layer_types = true;  // where config.json has layer_types, they decide
-  // Else this does, for a model that has windows.
+  bool by_layer_types = true;  // if config.json has layer_types, they decide
+  // Otherwise this decides, for a model with windows.
   bool (*slides)(const ConfigFields& fields, std::int64_t layer) = nullptr;
 };
 
-// Where a layer's two norms stand, for layers that are no more than
+// The position of a layer's two norms, for layers of exactly one of these forms:
 //   kNormsBefore: x += attention(first_norm(x)); x += gated_unit(second_norm(x))
 //   kNormsAfter:  x += first_norm(attention(x)); x += second_norm(gated_unit(x))
-// with queries and keys normed where there are weights for it.
+// Queries and keys are normed if there are weights for it.
 enum class PanelForm { kNormsBefore, kNormsAfter };
 
 struct ArchitectureSpec {
   std::string model_type;  // in config.json
 
-  // Where config.json is silent.
+  // Defaults if config.json has no such field.
   std::int64_t kv_heads = 0;  // 0: as many as heads
   std::int64_t head_dim = 0;  // 0: hidden / heads
   std::int64_t max_positions = 32'768;
@@ -44,38 +44,38 @@ struct ArchitectureSpec {
 
   std::optional<WindowRule> windows = {};  // none: every layer sees all keys
   bool scales_rope_in_windows = true;  // false: rope_scaling is for layers without a window alone
-  // What the family reads beside what all have: biases first; experts once the layers are there.
+  // Fields that only this family has: biases first; experts once the layers are known.
   void (*read_biases)(const ConfigFields& fields, ModelShape& shape) = nullptr;
   void (*read_experts)(const ConfigFields& fields, ModelShape& shape) = nullptr;
 
-  // Names on disk; a layer's tensors begin with `layers_prefix` and its number.
+  // Names on disk; a layer's tensors start with `layers_prefix` and its number.
   std::string embedding_tensor = "model.embed_tokens.weight";
   std::string layers_prefix = "model.layers.";
   std::string final_norm_tensor = "model.norm.weight";
   std::string head_tensor = "lm_head.weight";
 
   void (*parameters)(LayerParameters& layer) = nullptr;
-  // Adds one layer's work to the stream.
+  // Adds one layer's output to the stream.
   void (*layer)(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) = nullptr;
-  // Whether `layer` is one of these forms, so that a CPU may compute it on panels
-  // (dense_forward.h). A family that does not say so always runs its own layer.
+  // Whether `layer` has one of these forms, so that a CPU may compute it on panels
+  // (dense_forward.h). If not set, the family's own layer always runs.
   std::optional<PanelForm> panel_form = {};
 };
 
-// All that are known: those of model/architectures, by name. CMake writes this.
+// All known families: those of model/architectures, by name. CMake generates this function.
 const std::vector<const ArchitectureSpec*>& architectures();
 const ArchitectureSpec* find_architecture(const std::string& model_type);  // null: unknown
 
-// All parameters of a model in the order of the forward pass.
+// All parameters of a model in forward order.
 std::vector<ParameterSpec> parameter_specs(const ModelShape& shape);
 
-// Qwen's rule: from the layer `max_window_layers` on.
+// Qwen's rule: windows from layer `max_window_layers` on.
 bool slides_from_max_window_layers(const ConfigFields& fields, std::int64_t layer);
 
-// For read_biases: `attention_bias` is for queries, keys, values and the output.
+// For read_biases: `attention_bias` applies to queries, keys, values and the output.
 void read_attention_bias(const ConfigFields& fields, ModelShape& shape);
 
-// A window for each layer, 0 where it has none.
+// The window of each layer, 0 for none.
 std::vector<std::int64_t> read_windows(const ConfigFields& fields,
                                        const std::optional<WindowRule>& rule, std::int64_t layers);
 

@@ -18,16 +18,16 @@ DenseTokens dense_tokens(const at::Tensor& ids, const at::Tensor& positions) {
           positions.const_data_ptr<std::int32_t>()};
 }
 
-// The shape itself, where the device computes it in this precision.
+// The shape itself, if the device supports it in this precision.
 ModelShape computable(ModelShape shape, at::Device device, at::ScalarType dtype) {
   if (dtype != at::kHalf || !device.is_cuda()) return shape;
   for (const LayerShape& layer : shape.layers) {
-    // torch's grouped product of fp16 falls back to a loop that waits for the device.
+    // torch's grouped fp16 product falls back to a loop that synchronises with the device.
     if (layer.sparse)
       throw InputError("a GPU does not compute a model with experts in fp16",
                        {.where = "--dtype", .remedy = "use bf16"});
   }
-  // The parts of a sum that is split among blocks are to be added in fp32.
+  // Partial sums of split-K products are added in fp32.
   at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
   return shape;
 }
@@ -38,7 +38,7 @@ at::ScalarType compute_dtype(at::Device device, const std::string& name) {
   const bool small = name == "bf16" || name == "fp16";
   ANTISD_CHECK(small || name == "auto" || name == "fp32");
   if (small && device.is_cpu()) {
-    throw InputError("the CPU computes in fp32 alone",
+    throw InputError("the CPU computes only in fp32",
                      {.where = "--dtype", .remedy = "leave it out, or use a GPU"});
   }
   if (name == "fp32" && device.is_cuda()) {
@@ -63,7 +63,7 @@ CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype)
       head_{shape_.tied_head ? embedding_ : parameters_.at("head").value, {}} {
   for (std::size_t i = 0; i < shape_.layers.size(); ++i)
     layers_.push_back(layer_weights(parameters_, i));
-  // Panels would compute a layer without what they do not know.
+  // The panel path would ignore weights that it does not know.
   for (const LayerWeights& layer : layers_)
     ANTISD_CHECK(!shape_.architecture->panel_form || layer.others.empty());
 }
@@ -79,7 +79,7 @@ RopeTable CausalLm::rope_table(const RopeSettings& settings, std::int64_t positi
   const std::int64_t rows = std::min(std::max<std::int64_t>(2 * positions, 512),
                                      std::max(shape_.max_positions, positions));
   const std::vector<double> frequencies = rope_frequencies(settings, shape_.head_dim);
-  // Angles as transformers has them: position times frequency in fp32.
+  // Angles as in transformers: position times frequency in fp32.
   const at::Tensor frequency =
       at::tensor(at::ArrayRef<double>(frequencies), at::kDouble).to(at::kFloat);
   const at::Tensor angles = at::arange(rows, at::kFloat).unsqueeze(1) * frequency.unsqueeze(0);
@@ -149,7 +149,7 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, Pass pass) const {
       run_packed(i, stream, batch, pass, nullptr);
     return stream.normed(final_norm_, shape_.norm_eps);
   }
-  // One copy of the batch lives on until the backward pass, for all layers.
+  // One copy of the batch is kept until the backward pass, for all layers.
   const auto kept = std::make_shared<const PackedBatch>(batch);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const auto layer = [this, i, kept, attended = std::make_shared<AttentionKept>()](

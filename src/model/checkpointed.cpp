@@ -8,7 +8,7 @@ using torch::autograd::variable_list;
 
 using LayerFunction = std::function<at::Tensor(const at::Tensor&, Pass)>;
 
-// Carries the function through the context, which holds only such objects.
+// Stores the function in the autograd context, which holds only such objects.
 struct FunctionHolder : torch::CustomClassHolder {
   explicit FunctionHolder(LayerFunction function) : function(std::move(function)) {}
   LayerFunction function;

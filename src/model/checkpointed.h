@@ -1,5 +1,5 @@
-// Gradient checkpointing: a function's inside is not kept for the backward pass but computed again
-// there.
+// Gradient checkpointing: a function's intermediate values are not kept for the backward pass but
+// recomputed in it.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,9 @@
 
 namespace antisd::inline model {
 
-// function(x, kInference), differentiable in x and in every leaf that the function reads. The
-// backward pass calls function(x, kRecomputed): then nobody reads the function's value, only the
-// graph behind it. What the function captures must live until the backward pass and must not change
-// before it.
+// function(x, kInference), differentiable with respect to x and every leaf that the function reads.
+// The backward pass calls function(x, kRecomputed), which needs only the graph, not the value. What
+// the function captures must live until the backward pass and must not change before it.
 at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&, Pass)>& function,
                         const at::Tensor& x);
 

@@ -1,5 +1,5 @@
-// Fields of config.json, typed, with errors (InputError) that name the file and the field. A null
-// is an absent field.
+// Typed fields of config.json, with errors (InputError) that name the file and the field. A null
+// counts as absent.
 //
 //   const ConfigFields fields(config, "Qwen3-8B/config.json");
 //   shape.hidden = fields.positive("hidden_size");
@@ -22,7 +22,7 @@ class ConfigFields {
   std::int64_t positive(const std::string& name, std::optional<std::int64_t> fallback = {}) const;
   double number(const std::string& name, double fallback) const;
   bool boolean(const std::string& name, bool fallback) const;
-  // A field whose only understood value is `value`.
+  // The only supported value of this field is `value`.
   void must_be(const std::string& name, const Json& value) const;
   [[noreturn]] void wrong(const std::string& name, const Json& value,
                           const std::string& wanted) const;

@@ -1,6 +1,5 @@
 // One token of each of a few sequences through all layers (dense_forward.h) over a paged cache.
-// Rows do not depend on each other, so threads take blocks of rows and need not meet between
-// layers.
+// Rows are independent, so threads take blocks of rows and do not synchronise between layers.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ struct DecodeRows {
 };
 
 // Returns [rows, hidden], after the last norm. Positions must be reserved in the model before
-// several threads call this. For models that suits_dense_forward() takes.
+// several threads call this. Only for models that suits_dense_forward() accepts.
 at::Tensor decode_block(const CausalLm& model, const KvView& cache, const DecodeRows& in);
 
 }  // namespace antisd::inline model

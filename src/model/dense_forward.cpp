@@ -6,7 +6,7 @@
 namespace antisd::inline model {
 namespace {
 
-constexpr std::int64_t kRunPanels = 16;  // that share one reading of the weights
+constexpr std::int64_t kRunPanels = 16;  // panels that share one read of the weights
 
 const float* data(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
@@ -75,13 +75,13 @@ class DenseForward {
 
   Panels stream(const Run& run) const { return stream_.run(run.first_panel, run.panels); }
 
-  // Memory of the calling thread; `which` names it.
+  // Thread-local memory, selected by `which`.
   static Panels scratch(int which, std::int64_t features, std::int64_t panels) {
     thread_local PanelBuffer buffers[4];
     return buffers[which].panels(features, panels);
   }
 
-  // Rows of a table, picked by one index a token, as panels.
+  // Rows of a table as panels, one index per token.
   template <typename Index>
   static void gather(const Run& run, const float* table, std::int64_t width, const Index* index,
                      Panels to) {
@@ -148,7 +148,7 @@ class DenseForward {
     panel_product(data(linear.weight), data(linear.bias), x, y, add);
   }
 
-  // x += weight y + bias, normed before it is added where norms come after.
+  // x += weight y + bias; with norms after, the product is normed before it is added.
   void add_product(const Linear& linear, Panels y, const at::Tensor& norm, Panels x) const {
     if (!norm_after_) return product(linear, y, x, /*add=*/true);
     const Panels sum = scratch(3, shape_.hidden, y.count);

@@ -1,5 +1,5 @@
-// The model's side of a cache of keys and values: what a pass over new tokens needs to know of the
-// pages that someone else owns (inference/kv_pool.h).
+// The model's view of a cache of keys and values: what a pass over new tokens needs to know of the
+// pages, which inference/kv_pool.h owns.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace antisd::inline model {
 
-using KvView = std::vector<PagedKv>;  // one a layer
+using KvView = std::vector<PagedKv>;  // one per layer
 
-// New tokens of one or several sequences, any number of each, whose earlier tokens are in the
+// New tokens of one or several sequences, any number of each; their earlier tokens are in the
 // cache.
 struct CacheExtension {
   at::Tensor ids;          // int64 [tokens]
   at::Tensor positions;    // int32 [tokens]
-  at::Tensor slots;        // int64 [tokens]: where their keys and values go, see store_kv()
-  AttentionLayout layout;  // key_rows are slots, the new tokens' own included
+  at::Tensor slots;        // int64 [tokens]: cache slots of their keys and values, see store_kv()
+  AttentionLayout layout;  // key_rows are cache slots, including the new tokens' own
   std::int64_t longest_sequence = 0;
 };
 

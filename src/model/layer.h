@@ -1,5 +1,4 @@
-// One layer's weights and what its maths is made of. The architectures differ in how they put these
-// together; each has a file of its own.
+// One layer's weights and the parts of its maths. Each architecture combines these in its own file.
 #pragma once
 
 #include <functional>
@@ -14,7 +13,7 @@
 
 namespace antisd::inline model {
 
-// Borrowed from the store: changes of its values are seen here.
+// Borrowed from the store: changes of its values are visible here.
 struct LayerWeights {
   at::Tensor first_norm, second_norm;        // [hidden]
   Linear qkv;                                // [(heads + 2 kv_heads) head_dim, hidden]
@@ -22,14 +21,14 @@ struct LayerWeights {
   Linear output;                             // [hidden, heads * head_dim]
   Linear gate_up;                            // [2 * intermediate, hidden], gate first
   Linear down;                               // [hidden, intermediate]
-  ExpertLinears experts;                     // of a sparse layer, in place of gate_up and down
-  std::map<std::string, at::Tensor> others;  // what an architecture has beside these, by name
+  ExpertLinears experts;                     // of a sparse layer, instead of gate_up and down
+  std::map<std::string, at::Tensor> others;  // further weights of an architecture, by name
 };
 
 LayerWeights layer_weights(const ParameterStore& store, std::size_t layer);
 
-// Attention proper: queries, keys and values of the new tokens -> their mixtures. Scoring reads the
-// packed batch; sampling its cache, where keys and values then are already.
+// Attention itself: queries, keys and values of the new tokens -> their mixtures. Scoring reads the
+// packed batch; sampling reads the cache, which already holds the new keys and values.
 using Attend =
     std::function<at::Tensor(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v)>;
 
@@ -39,10 +38,10 @@ struct LayerInputs {
   const RopeTable& rope;
   const at::Tensor& positions;  // int32 [tokens]
   const Attend& attend;
-  const CacheTarget* cache;  // where keys and values go when sampling, or null
+  const CacheTarget* cache;  // destination of keys and values when sampling, or null
 };
 
-// x: [tokens, hidden]. What they yield still has to go through its last matrix.
+// x: [tokens, hidden]. The results still have to be multiplied by the last matrix.
 Product self_attention(const at::Tensor& x, const LayerWeights& w, QkNorm norm,
                        const LayerInputs& in);
 Product gated_unit(const at::Tensor& x, const LayerWeights& w);

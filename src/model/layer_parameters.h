@@ -1,5 +1,5 @@
-// The parameters of one layer, put together from the parts that layers have in common. An
-// architecture says which parts, in the order in which the store is to hold them.
+// The parameters of one layer, assembled from the parts that layers have in common. An architecture
+// lists its parts in the order of the store.
 //
 //   void qwen3_parameters(LayerParameters& layer) {
 //     layer.norm("first_norm", "input_layernorm");
@@ -25,7 +25,7 @@ class LayerParameters {
 
   bool is_sparse() const { return shape_.layers[layer_].sparse; }
 
-  // [hidden]; `tensor`: its name on disk, within the layer and without ".weight".
+  // [hidden]; `tensor`: its name on disk, relative to the layer and without ".weight".
   void norm(const std::string& name, const std::string& tensor);
   void attention(QkNorm norm);  // the projections, their biases, the norms of queries and keys
   void gated_unit();
@@ -34,7 +34,7 @@ class LayerParameters {
   std::vector<ParameterSpec> take() { return std::move(specs_); }
 
  private:
-  // Rows of a parameter that are a tensor on disk.
+  // Rows of a parameter that form a tensor on disk.
   struct Rows {
     std::string tensor;
     std::int64_t count;

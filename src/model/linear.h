@@ -1,6 +1,6 @@
-// A linear map as the model holds it: what every product of a forward pass goes through. Layers ask
-// for products here; panels (dense_forward.cpp) and the ops that fuse a product with what follows
-// it (experts, the head's scores) take the weights of a Linear.
+// A linear map of the model; every product of a forward pass uses one. Layers call apply(); panels
+// (dense_forward.cpp) and ops that fuse a product with the next operation (experts, the head's
+// scores) take the weights of a Linear.
 //
 //   const at::Tensor qkv = apply(w.qkv, x);
 //   stream.add(Product{mixed, w.output});       // computed when the stream is read
@@ -13,7 +13,7 @@
 namespace antisd::inline model {
 
 struct Linear {
-  at::Tensor weight;  // [out, in]; of a layer's experts [experts, out, in]
+  at::Tensor weight;  // [out, in]; for a layer's experts [experts, out, in]
   at::Tensor bias;    // [out], or undefined
 };
 
@@ -27,7 +27,7 @@ struct Product {
 
 at::Tensor apply(const Linear& linear, const at::Tensor& x);
 
-// In place of a gated unit: each token goes to some of these (ops/experts.h).
+// Instead of a gated unit: each token is routed to some of these (ops/experts.h).
 struct ExpertLinears {
   Linear router, gate_up, down;  // without biases
 };

@@ -23,7 +23,7 @@ const ArchitectureSpec& read_architecture(const ConfigFields& fields) {
       {.where = fields.where(), .remedy = fmt::format("known: {}", fmt::join(names, ", "))});
 }
 
-// Fields that change the maths of some model of these families, so that an unknown one is noticed.
+// Rejects fields that change the maths of some model of these families and are not supported.
 void refuse_unknown_maths(const ConfigFields& fields) {
   fields.must_be("hidden_act", "silu");
   fields.must_be("partial_rotary_factor", 1.0);
@@ -34,11 +34,11 @@ void refuse_unknown_maths(const ConfigFields& fields) {
                            "logits_scaling", "attention_multiplier", "clip_qkv", "n_shared_experts",
                            "shared_expert_intermediate_size", "query_pre_attn_scalar"}) {
     if (const Json* field = fields.find(name))
-      fields.wrong(name, *field, "absent: this model's maths is not known here");
+      fields.wrong(name, *field, "absent: this model's maths is not supported");
   }
 }
 
-// Keeps every later product of sizes far from overflow.
+// Keeps all later products of sizes far from overflow.
 void check_size(const ModelShape& shape, const std::string& where) {
   constexpr double kMost = 1e14;
   const auto hidden = static_cast<double>(shape.hidden);
@@ -73,7 +73,7 @@ ModelShape parse_model_shape(const ArchitectureSpec& architecture, const Json& c
   shape.hidden = fields.positive("hidden_size");
   shape.intermediate = fields.positive("intermediate_size");
   shape.heads = fields.positive("num_attention_heads");
-  // Absent: the family's default; written as null: as many as query heads.
+  // Absent: the family's default; null: as many as query heads.
   const bool kv_null =
       config.contains("num_key_value_heads") && config["num_key_value_heads"].is_null();
   const std::int64_t kv_default =

@@ -1,5 +1,5 @@
-// What config.json says about a model's maths. Whatever would change the maths and is not
-// understood is an error that names it, never a guess.
+// What config.json says about a model's maths. A field that would change the maths and is not
+// supported is an error that names it.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct RopeSettings {
 };
 
 struct LayerShape {
-  std::int64_t window = 0;  // keys a query sees; 0: all before it
+  std::int64_t window = 0;  // keys that a query sees; 0: all before it
   bool sparse = false;      // experts instead of one gated unit
   RopeSettings rope;
 };
@@ -47,10 +47,10 @@ struct ModelShape {
   std::vector<LayerShape> layers;
 
   std::int64_t parameter_count() const;
-  std::int64_t active_parameter_count() const;  // of one token: its experts alone
+  std::int64_t active_parameter_count() const;  // per token: only its experts
 };
 
-// InputError naming file and field.
+// InputError with file and field.
 ModelShape read_model_shape(const std::filesystem::path& config_file);
 ModelShape parse_model_shape(const Json& config, const std::string& where);
 // Of a family that is known already, whatever model_type says.

@@ -74,7 +74,7 @@ TEST(ModelShape, RefusesSizesThatNoModelHas) {
               HasSubstr("config.json: the sizes make a model of about"));
 }
 
-// From the fields of config.json alone, part by part as the model cards describe the models.
+// From the fields of config.json, part by part as the model cards describe the models.
 std::int64_t count_by_hand(const Json& c, std::int64_t experts_counted) {
   const auto number = [&](const char* name) { return c[name].get<std::int64_t>(); };
   const bool olmo = c["model_type"] == "olmo3", moe = c["model_type"] == "qwen3_moe";
@@ -149,7 +149,7 @@ TEST(ModelShape, ReadsTheRealConfigurations) {
   }
 }
 
-// Every model directory with weights: what is read from config.json is as large as the weights.
+// Every model directory with weights: config.json implies as many parameters as the weights have.
 TEST(ModelShape, RealWeightsHaveAsManyParametersAsTheirConfigurations) {
   const std::filesystem::path weights = testing::shared_data("weights");
   ANTISD_NEEDS_SHARED(weights);
@@ -157,7 +157,7 @@ TEST(ModelShape, RealWeightsHaveAsManyParametersAsTheirConfigurations) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(weights)) {
     if (entry.path().filename() != "config.json") continue;
     const std::filesystem::path folder = entry.path().parent_path();
-    if (folder.filename() == "200") {  // its configuration is that of a wider model
+    if (folder.filename() == "200") {  // its config.json is that of a wider model
       EXPECT_THAT(error_of([&] { load_model(folder, at::kCPU, at::kFloat); }),
                   HasSubstr("model.layers.0.mlp.gate_proj.weight is [6, 3], not [9, 3]"));
       continue;

@@ -1,4 +1,4 @@
-// NaN and infinity in weights, or in what weights compute.
+// NaN and infinity in weights or in results.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,14 +7,13 @@
 
 namespace antisd::inline model {
 
-// Weights that are not finite, or that do not compute finite numbers. A run that meets one ends;
-// nothing is saved after it.
+// Weights are not finite or give results that are not. It ends the run; nothing is saved after it.
 class NotFinite : public RunError {
  public:
   using RunError::RunError;
 };
 
-// A part at a time, so that it needs little memory beside the tensor. Waits for the device.
+// Checks in parts, so that it needs little extra memory. Synchronises with the device.
 bool all_finite(const at::Tensor& tensor);
 
 }  // namespace antisd::inline model

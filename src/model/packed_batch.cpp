@@ -10,17 +10,17 @@ namespace {
 
 using Sequence = std::vector<std::int32_t>;
 
-// A run of tokens that is computed once: the tokens [begin, end) of every sequence in it, after
-// those of its parent.
+// A run of tokens that is computed once: tokens [begin, end) of every sequence in it, after those
+// of its parent.
 struct Segment {
   int parent = -1;
   std::int64_t begin = 0, end = 0;
-  std::size_t sequence = 0;    // any that contains it
+  std::size_t sequence = 0;    // any sequence that contains it
   std::int64_t first_row = 0;  // of its tokens among the packed rows
 };
 
-// The tree of segments over sequences sorted by content: those that share a long enough prefix hang
-// below one segment that holds it.
+// The tree of segments over sequences sorted by content: sequences with a long enough common prefix
+// are children of a segment that holds it.
 class SegmentTree {
  public:
   SegmentTree(std::span<const Sequence> sequences, PackOptions options)
@@ -35,7 +35,8 @@ class SegmentTree {
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
       return sequences[a] != sequences[b] ? sequences[a] < sequences[b] : a < b;
     });
-    // common_[i]: tokens shared by the i-th and the next sequence in order.
+    // common_[i]: number of leading tokens in common between the i-th and the next sequence in
+    // order.
     for (std::size_t i = 0; i + 1 < order_.size(); ++i) {
       const Sequence &a = sequences[order_[i]], &b = sequences[order_[i + 1]];
       common_.push_back(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
@@ -57,8 +58,8 @@ class SegmentTree {
     leaf_of_[sequence] = begin < length ? add_segment(parent, begin, length, sequence) : parent;
   }
 
-  // Sequences order_[first, last) hang below `parent`, which ends at token `begin`. Runs of
-  // neighbours that share at least `least_shared` tokens more get a segment of their own.
+  // Sequences order_[first, last) are below `parent`, which ends at token `begin`. Neighbours with
+  // at least `least_shared` further common tokens get their own segment.
   void build(std::size_t first, std::size_t last, int parent, std::int64_t begin) {
     for (std::size_t i = first; i < last;) {
       std::size_t end = i + 1;
@@ -113,7 +114,7 @@ PackedBatch pack(std::span<const Sequence> sequences, at::Device device, PackOpt
     }
   };
 
-  for (Segment& segment : segments) {  // parents come before their children
+  for (Segment& segment : segments) {  // parents precede their children
     segment.first_row = static_cast<std::int64_t>(ids.size());
     const Sequence& tokens = sequences[segment.sequence];
     for (std::int64_t i = segment.begin; i < segment.end; ++i) {

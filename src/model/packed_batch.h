@@ -1,6 +1,6 @@
-// Sequences laid end to end, without padding; positions and boundaries travel with them. Sequences
-// that begin with the same tokens share those rows: a prefix is computed once, and attention reads
-// its keys and values again for each sequence that goes on from it.
+// Sequences concatenated without padding, with their positions and boundaries. Sequences with the
+// same leading tokens share those rows: a prefix is computed once, and attention reads its keys and
+// values for each sequence that continues it.
 //
 //   const std::vector<std::vector<std::int32_t>> sequences = {{1, 2, 3, 4}, {1, 2, 9}};
 //   const PackedBatch batch = pack(sequences, at::kCPU);  // 5 rows: 1 2, 3 4, 9
@@ -20,10 +20,10 @@ struct PackedBatch {
   at::Tensor ids;        // int64 [tokens]
   at::Tensor positions;  // int32 [tokens], from 0 within each sequence
   AttentionLayout layout;
-  // rows[s][i]: where token i of sequence s lies among the packed rows.
+  // rows[s][i]: the packed row of token i of sequence s.
   std::vector<std::vector<std::int64_t>> rows;
   std::int64_t longest_sequence = 0;
-  std::int32_t smallest_id = 0, largest_id = 0;  // on the host, to be checked without waiting
+  std::int32_t smallest_id = 0, largest_id = 0;  // on the host, to check them without synchronising
 
   std::int64_t tokens() const { return ids.size(0); }
 };

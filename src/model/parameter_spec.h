@@ -1,7 +1,6 @@
-// What a parameter is, before it has elements: its name, sizes and block, and which tensors of a
-// Hugging Face directory it is made of. In memory the projections of queries, keys and values lie
-// in one matrix, so do gate and up and the experts of a layer; on disk each has a tensor of its
-// own.
+// The description of a parameter: its name, sizes and block, and the tensors of a Hugging Face
+// directory that it consists of. In memory the projections of queries, keys and values are one
+// matrix, so are gate and up, and the experts of a layer; on disk each is a separate tensor.
 //
 //   for (const ParameterSpec& spec : parameter_specs(shape)) elements += spec.count();
 #pragma once
@@ -17,26 +16,26 @@ namespace antisd::inline model {
 // One tensor of the directory as a part of one of our parameters.
 struct WeightSlice {
   std::string name;          // as in the files: "model.layers.0.self_attn.q_proj.weight"
-  std::int64_t expert = -1;  // of a parameter of all experts; -1: of any other
+  std::int64_t expert = -1;  // for parameters that hold all experts; -1 otherwise
   std::int64_t first_row = 0;
   std::vector<std::int64_t> sizes;
-  int order = 0;  // files hold the tensors of a block by this, then by expert
+  int order = 0;  // files sort a block's tensors by this, then by expert
 
-  // The part of `whole`, a tensor of the parameter's sizes (its value, gradient or moment). Shares
-  // its memory.
+  // The tensor's part of `whole`, which has the parameter's sizes (its value, gradient or moment).
+  // Shares its memory.
   at::Tensor of(const at::Tensor& whole) const;
 };
 
-// What a new model is initialised by.
+// Determines how a new model is initialised.
 enum class ParameterKind { kMatrix, kNorm, kBias };
 
 struct ParameterSpec {
   std::string name;   // ours: "layers.0.qkv"
-  std::string block;  // whose elements lie together: "embedding", "layers.0" or "head"
+  std::string block;  // its storage block: "embedding", "layers.0" or "head"
   std::vector<std::int64_t> sizes;
   ParameterKind kind = ParameterKind::kMatrix;
   std::vector<WeightSlice> slices;  // all of its elements
-  bool trainable = true;  // else it has no gradient, master or moments, and no step changes it
+  bool trainable = true;            // false: no gradient, master or moments; never updated
 
   std::int64_t count() const;  // of elements
 };

@@ -22,7 +22,7 @@ bool has_piece(const Parameter& parameter, Pieces which) {
   return which == Pieces::kOfAll || parameter.spec.trainable;
 }
 
-// Where a parameter's elements begin in an allocation of its block.
+// The offset of a parameter's elements in its block's allocation.
 std::int64_t piece_begin(std::span<const Parameter> block, const Parameter& parameter,
                          Pieces which) {
   std::int64_t begin = 0;
@@ -33,16 +33,16 @@ std::int64_t piece_begin(std::span<const Parameter> block, const Parameter& para
   fail_check(__FILE__, __LINE__, "a parameter of another block");
 }
 
-// A tensor over the parameter's piece of `whole`. It is no view in autograd's sense, so it is a
-// leaf, and a change of one parameter is no change of its neighbours.
+// A tensor over the parameter's piece of `whole`. It is not an autograd view, so it is a leaf, and
+// changing one parameter does not count as a change of its neighbours.
 at::Tensor piece_of(const at::Tensor& whole, std::span<const Parameter> block,
                     const Parameter& parameter, Pieces which) {
   at::Tensor piece = at::empty({0}, whole.options());
   return piece.set_(whole.storage(), piece_begin(block, parameter, which), parameter.spec.sizes);
 }
 
-// One allocation for the parameters of a block, with zeros between them. Undefined where none has
-// a piece.
+// One allocation for the parameters of a block, with zeros between them. Undefined if none has a
+// piece.
 at::Tensor allocate(std::span<const Parameter> block, Pieces which, at::TensorOptions options) {
   std::int64_t elements = 0;
   for (const Parameter& parameter : block)

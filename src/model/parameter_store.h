@@ -1,19 +1,19 @@
-// The one owner of a model's parameters: values, sums of gradients, masters and moments. Whoever
-// reads or changes them goes over the store; the model borrows the values (layer.h).
+// The owner of a model's parameters: values, gradient sums, masters and moments. Code that reads or
+// changes them iterates over the store; the model borrows the values (layer.h).
 //
 //   ParameterStore store(parameter_specs(shape), at::kCUDA, at::kBFloat16);
-//   store.make_optimizer_state();                         // AdamW does
+//   store.make_optimizer_state();                         // called by AdamW
 //   for (Parameter& parameter : store) print(parameter.name(), parameter.value.norm());
 //   store.at("layers.0.qkv").value.fill_(0);
 //
-// Elements lie in blocks: the embedding, each layer, the head. A block has one allocation for each
-// kind of storage (values, sums of gradients, masters, each moment), and a parameter's tensors are
-// pieces of it that begin at multiples of kPieceElements; gaps are 0. So a block can be moved, cut
-// into parts or summed as one tensor. The last norm lies with the head: both are needed at the same
-// time, after the last layer, also where the head is the embedding.
+// Elements are stored in blocks: the embedding, each layer, the head. A block has one allocation
+// per kind of storage (values, gradient sums, masters, each moment), and a parameter's tensors are
+// pieces of it that start at multiples of kPieceElements; gaps are 0. So a block can be moved, cut
+// into parts or summed as one tensor. The last norm is in the head's block: both are needed at the
+// same time, after the last layer, also if the head is the embedding.
 //
-// Gradients are made by the backward pass, one tensor a parameter, and stay outside the blocks:
-// autograd takes over the tensor that a product has just made, which costs no copy.
+// The backward pass creates gradients outside the blocks, one tensor per parameter: autograd takes
+// over the tensor that a product has just created, without a copy.
 #pragma once
 
 #include <map>
@@ -30,9 +30,9 @@ inline constexpr std::int64_t kPieceElements = 128;
 
 struct Parameter {
   ParameterSpec spec;
-  at::Tensor value;         // in the compute dtype; a leaf that collects gradients once asked to
-  at::Tensor gradient_sum;  // fp32, over micro-batches; undefined where none was taken
-  at::Tensor master;        // fp32; undefined where the value is its own master
+  at::Tensor value;         // in the compute dtype; a leaf that may require gradients
+  at::Tensor gradient_sum;  // fp32, over micro-batches; undefined if none was taken
+  at::Tensor master;        // fp32; undefined if the value is its own master
   at::Tensor first_moment, second_moment;  // fp32; undefined without an optimizer or if frozen
 
   const std::string& name() const { return spec.name; }
@@ -42,12 +42,12 @@ struct Parameter {
 struct ParameterBlock {
   std::string name;
   std::size_t first = 0, count = 0;  // its parameters, in the order of the store
-  // [elements] each. Only trainable parameters have pieces of all but the values. Pieces of
-  // `gradient_sums` hold numbers once their parameter's gradient was taken.
+  // [elements] each. Only trainable parameters have pieces of storage other than values. Pieces of
+  // `gradient_sums` are set once their parameter's gradient was taken.
   at::Tensor values, gradient_sums, masters, first_moments, second_moments;
 };
 
-// A tensor of the model's directory, and the parameter that it is a part of.
+// A tensor of the model's directory, and the parameter that it belongs to.
 struct StoredTensor {
   const Parameter* parameter;
   const WeightSlice* slice;
@@ -55,7 +55,7 @@ struct StoredTensor {
 
 class ParameterStore {
  public:
-  // Values are there but not set. Specs of one block stand together.
+  // Allocates values without setting them. Specs of one block must be adjacent.
   ParameterStore(std::vector<ParameterSpec> specs, at::Device device, at::ScalarType dtype);
   ParameterStore(ParameterStore&&) = default;  // parameters keep their addresses
   ParameterStore& operator=(ParameterStore&&) = default;
@@ -65,7 +65,7 @@ class ParameterStore {
   auto begin() const { return parameters_.begin(); }
   auto end() const { return parameters_.end(); }
 
-  // A name that is not there is a mistake of the caller.
+  // An unknown name is a programming error.
   Parameter& at(std::string_view name);
   const Parameter& at(std::string_view name) const;
 
@@ -77,16 +77,16 @@ class ParameterStore {
     return std::span(parameters_).subspan(block.first, block.count);
   }
 
-  // Trainable parameters collect gradients from now on.
+  // Lets trainable parameters collect gradients from now on.
   void require_gradients();
-  // Moments of 0, and masters of values of less than fp32, for trainable parameters.
+  // Zero moments, and masters for values below fp32, for trainable parameters.
   void make_optimizer_state();
 
-  // Adds gradients of 16 bits to their sums in fp32; fp32 gradients add up where they are.
+  // Adds 16-bit gradients to their fp32 sums; fp32 gradients accumulate in place.
   void take_gradients();
   void drop_gradients();  // and their sums
 
-  // All tensors of the directory, in the order in which files hold them.
+  // All tensors of the directory, in the order of the files.
   std::vector<StoredTensor> stored_tensors() const;
 
  private:

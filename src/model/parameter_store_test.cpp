@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 
 CausalLm small_model(at::ScalarType dtype) {
   Json config = testing::small_config();
-  config["hidden_size"] = 17;  // so that pieces do not end where the next begins
+  config["hidden_size"] = 17;  // so that there are gaps between pieces
   return CausalLm(parse_model_shape(config, "x"), at::kCPU, dtype);
 }
 
@@ -58,7 +58,7 @@ TEST(ParameterStore, ABlockIsOneAllocationOfEachKind) {
         EXPECT_TRUE(parameter.value.is_leaf() && parameter.value.requires_grad());
         elements += parameter.spec.count();
       }
-      // What is summed over a block is summed over its parameters: gaps are 0.
+      // A sum over a block is the sum over its parameters: gaps are 0.
       if (dtype == at::kFloat) continue;
       EXPECT_EQ(block.gradient_sums.sum().item<double>(), static_cast<double>(elements));
       EXPECT_GT(block.gradient_sums.numel(), elements);
@@ -80,7 +80,7 @@ TEST(ParameterStore, NeighboursDoNotMeet) {
   {
     const at::NoGradGuard no_grad;
     for (Parameter& parameter : store)
-      if (&parameter != &qkv) parameter.value.fill_(9);  // no change of what the loss has kept
+      if (&parameter != &qkv) parameter.value.fill_(9);  // must not change what the loss has kept
   }
   loss.backward();
   EXPECT_TRUE(qkv.value.grad().equal(2 * qkv.value.detach()));
@@ -101,7 +101,7 @@ TEST(ParameterStore, AModelThatIsMovedComputesWithTheSameValues) {
   EXPECT_THROW(moved.parameters().at("layers.2.down"), CheckFailure);
 }
 
-// Every element of a parameter is in one tensor of the directory, and no tensor in two.
+// Every element of a parameter is in exactly one tensor of the directory.
 TEST(ParameterStore, TensorsOnDiskAreAllThereIs) {
   for (const char* name : {"qwen3_moe_mixed", "olmo3_yarn", "qwen2_tied", "llama_mha_tied"}) {
     const CausalLm model = CausalLm(
@@ -119,7 +119,7 @@ TEST(ParameterStore, TensorsOnDiskAreAllThereIs) {
   }
 }
 
-// The order of tensors in files is part of what a checkpoint's bytes are.
+// A checkpoint's bytes depend on the order of tensors in files.
 TEST(ParameterStore, FilesKeepTheirOrder) {
   Json config = testing::small_config();
   config.update({{"model_type", "qwen3_moe"},

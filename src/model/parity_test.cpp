@@ -76,8 +76,7 @@ TEST_P(Parity, PackedEqualsOneByOne) {
   }
 }
 
-// A prefix that several sequences share is computed once; nothing may change by it, nor by gradient
-// checkpointing.
+// A common prefix is computed once; neither this nor gradient checkpointing changes the results.
 TEST_P(Parity, SharedPrefixesChangeNothing) {
   const std::vector<std::int32_t>& longest = expected_.sequences[2];
   std::vector<std::vector<std::int32_t>> family;
@@ -96,7 +95,7 @@ TEST_P(Parity, SharedPrefixesChangeNothing) {
     hidden.square().sum().backward();
     std::vector<at::Tensor> result = {hidden.detach()};
     for (Parameter& parameter : model_.parameters()) {
-      if (!parameter.value.grad().defined()) continue;  // an untied head takes no part
+      if (!parameter.value.grad().defined()) continue;  // an untied head is not used
       result.push_back(parameter.value.grad().clone());
       parameter.value.mutable_grad().reset();
     }
@@ -117,7 +116,7 @@ TEST_P(Parity, ScoresAndGradients) {
   model_.parameters().require_gradients();
   const at::Tensor hidden =
       model_.hidden_states(batch, Pass::kTraining).index_select(0, fixture_rows(batch));
-  // The targets: each sequence's next token; its last position has none.
+  // The targets: each sequence's next token; the last position has none.
   std::vector<std::int64_t> positions;
   std::vector<std::int32_t> targets;
   std::int64_t row = 0;

@@ -1,5 +1,4 @@
-// What a forward pass is for. The caller says so; whether this thread records gradients decides
-// nothing.
+// The purpose of a forward pass, set by the caller; the thread's grad mode does not matter.
 #pragma once
 
 #include "ops/gradients.h"
@@ -7,9 +6,9 @@
 namespace antisd::inline model {
 
 enum class Pass {
-  kInference,   // values alone
+  kInference,   // only values
   kTraining,    // and gradients, from what the pass keeps
-  kRecomputed,  // and gradients, each layer computed again in the backward pass
+  kRecomputed,  // and gradients; the backward pass recomputes each layer
 };
 
 inline Gradients gradients_of(Pass pass) {

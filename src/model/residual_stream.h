@@ -1,7 +1,7 @@
-// The stream that runs through a model's layers, in fp32 whatever the weights are: dozens of
-// additions rounded to bf16 are the largest error of a bf16 model. What a layer adds waits until
-// the stream is read again; then its last product adds straight into the stream, and a product
-// which nobody reads is never computed.
+// The residual stream of a model, in fp32 whatever the weights' precision: dozens of additions
+// rounded to bf16 would be the largest error of a bf16 model. A layer's output is pending until the
+// stream is read; then its last product is added directly into the stream. A product that is never
+// read is never computed.
 //
 //   x.add(self_attention(x.normed(w.first_norm, eps), w, QkNorm::kHead, in));
 //   x.add(gated_unit(x.normed(w.second_norm, eps), w));
@@ -14,7 +14,7 @@ namespace antisd::inline model {
 
 class ResidualStream {
  public:
-  // `x`: [tokens, hidden]. For inference, an `x` of the stream's own is changed in place.
+  // `x`: [tokens, hidden]. For inference, an `x` that the stream owns is changed in place.
   ResidualStream(const at::Tensor& x, bool own, Pass pass);
 
   // rms_norm of the stream, in the weight's precision.
@@ -22,9 +22,8 @@ class ResidualStream {
   void add(Product product);
   void add(at::Tensor y);
 
-  // The stream itself, fp32. Where a layer is computed again for its gradients (kRecomputed), a
-  // product that waits is left out of the value, though not of the gradients: nobody reads the
-  // value of a layer then.
+  // The stream in fp32. When a layer is recomputed for its gradients (kRecomputed), a pending
+  // product is left out of the value but not of the gradients, since the value is not read.
   const at::Tensor& value();
 
  private:
@@ -33,8 +32,8 @@ class ResidualStream {
   at::Tensor x_;
   bool own_;
   Pass pass_;
-  Product product_;  // waits, or
-  at::Tensor y_;     // waits
+  Product product_;  // pending, or
+  at::Tensor y_;     // pending
 };
 
 }  // namespace antisd::inline model

@@ -16,7 +16,7 @@ struct RopeFields {
   const Json& table;
   const std::string& where;
 
-  // The value of a field that is there and not null.
+  // The value of a field that is present and not null.
   bool read(const char* name, double& value) const {
     const auto field = table.find(name);
     if (field == table.end() || field->is_null()) return false;
@@ -33,7 +33,7 @@ struct RopeFields {
 
   [[noreturn]] void wrong(const char* name, const Json& value) const {
     throw InputError(fmt::format("rope setting '{}' is {}", name, value.dump()),
-                     {.where = where, .remedy = "this kind of rotary position is not known here"});
+                     {.where = where, .remedy = "this kind of rotary position is not supported"});
   }
 };
 
@@ -107,7 +107,7 @@ RopeSettingsPair read_rope_settings(const Json& config, const ModelShape& shape,
   const Json none = Json::object();
   const Json* table = &none;
   for (const char* name :
-       {"rope_parameters", "rope_scaling"}) {  // the older spelling wins where both stand
+       {"rope_parameters", "rope_scaling"}) {  // the older name wins if both exist
     const auto field = config.find(name);
     if (field == config.end() || field->is_null()) continue;
     if (!field->is_object()) RopeFields{config, where}.wrong(name, *field);
@@ -140,7 +140,7 @@ std::vector<double> rope_frequencies(const RopeSettings& settings, std::int64_t 
     for (double& f : frequencies)
       f /= settings.factor;
   } else if (settings.kind == RopeSettings::Kind::kLlama3) {
-    // Long waves are stretched, short ones kept, those between blended.
+    // Long wavelengths are stretched, short ones kept, those between interpolated.
     const double longest = settings.original_positions / settings.low_frequency_factor;
     const double shortest = settings.original_positions / settings.high_frequency_factor;
     for (double& f : frequencies) {
@@ -153,7 +153,7 @@ std::vector<double> rope_frequencies(const RopeSettings& settings, std::int64_t 
       f = (1 - kept) * f / settings.factor + kept * f;
     }
   } else if (settings.kind == RopeSettings::Kind::kYarn) {
-    // The dimension whose wave turns `turns` times within the original length.
+    // The dimension that rotates `turns` times within the original length.
     const auto dimension = [&](double turns) {
       return d * std::log(settings.original_positions / (turns * 2 * pi)) /
              (2 * std::log(settings.theta));

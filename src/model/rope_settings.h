@@ -1,5 +1,5 @@
-// Rotary positions as config.json describes them, in the spelling of transformers 4 (rope_theta,
-// rope_scaling) or 5 (rope_parameters), and the tables they make.
+// Rotary position settings of config.json, in the format of transformers 4 (rope_theta,
+// rope_scaling) or 5 (rope_parameters), and the frequencies derived from them.
 #pragma once
 
 #include <string>

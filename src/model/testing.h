@@ -1,4 +1,4 @@
-// For tests of models: a config of a few thousand weights, and the recorded models.
+// For tests of models: the config of a model with a few thousand weights, and the recorded models.
 #pragma once
 
 #include <algorithm>

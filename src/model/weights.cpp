@@ -33,7 +33,7 @@ TensorType tensor_type(at::ScalarType type) {
   return TensorType::kBF16;
 }
 
-// A tensor over the mapped bytes, or over a copy where they are not aligned to the element.
+// A tensor over the mapped bytes, or over a copy if they are unaligned.
 at::Tensor tensor_of(const SafetensorsTensor& source) {
   const at::ScalarType type = *scalar_type(source.type);
   const auto options = at::TensorOptions().dtype(type);
@@ -52,7 +52,7 @@ bool same_values(const SafetensorsTensor& a, const SafetensorsTensor& b) {
   return tensor_of(a).to(at::kFloat).equal(tensor_of(b).to(at::kFloat));
 }
 
-// Tensors of old files that carry nothing.
+// Tensors of old files that are not needed.
 bool is_harmless_surplus(const std::string& name) {
   return name.ends_with(".rotary_emb.inv_freq");
 }
@@ -93,7 +93,7 @@ void check_finite(const at::Tensor& tensor, const std::string& name,
                     .remedy = "fetch the weights again, or use an earlier checkpoint"});
 }
 
-// After a conversion to fp16: what lies beyond its range is infinite there.
+// After a conversion to fp16, values beyond its range are infinite.
 void check_range(const at::Tensor& converted, const std::string& name,
                  const std::filesystem::path& directory) {
   constexpr std::int64_t kPart = 1 << 24;
@@ -105,7 +105,7 @@ void check_range(const at::Tensor& converted, const std::string& name,
   }
 }
 
-// Files of the origin that belong to a model directory besides weights and config.
+// Files of a model directory other than weights and config.
 constexpr const char* kCompanionFiles[] = {"tokenizer.json",
                                            "tokenizer_config.json",
                                            "vocab.json",

@@ -1,4 +1,4 @@
-// Weights between a model and a Hugging Face directory, tensor by tensor (parameter_spec.h).
+// Moves weights between a model and a Hugging Face directory, by tensor (parameter_spec.h).
 //
 //   CausalLm model = load_model("Qwen3-8B", at::kCPU, at::kFloat);
 //   save_model(model, "Qwen3-8B", "out", at::kBFloat16);
@@ -11,24 +11,23 @@
 namespace antisd::inline model {
 
 struct LoadOptions {
-  bool check_weights = false;  // refuse tensors with NaN or infinity, by name
+  bool check_weights = false;  // reject tensors with NaN or infinity, by name
 };
 
-// InputError that lists all missing, surplus and mis-shaped tensors at once, or names one that a
-// model in fp16 cannot hold.
+// InputError that lists all missing, surplus and mis-shaped tensors, or names one that is outside
+// fp16's range.
 CausalLm load_model(const std::filesystem::path& directory, at::Device device, at::ScalarType dtype,
                     LoadOptions options = {});
 void load_weights(CausalLm& model, const std::filesystem::path& directory,
                   LoadOptions options = {});
 
-// Writes weights in shards of 5 GB, and beside them the config, tokenizer and template files of
-// `origin`, so that transformers opens the directory. config.json names the precision that was
-// written.
+// Writes weights in shards of 5 GB, and the config, tokenizer and template files of `origin`, so
+// that transformers can open the directory. config.json names the precision that was written.
 void save_model(const CausalLm& model, const std::filesystem::path& origin,
                 const std::filesystem::path& directory, at::ScalarType dtype);
 
-// Normal numbers of deviation `deviation` for matrices, 1 for norms, 0 for biases; the same for one
-// seed on every device.
+// Normal numbers with standard deviation `deviation` for matrices, 1 for norms, 0 for biases; a
+// seed gives the same values on every device.
 void initialise_randomly(CausalLm& model, std::uint64_t seed, double deviation = 0.02);
 
 }  // namespace antisd::inline model

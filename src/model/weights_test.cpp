@@ -1,4 +1,4 @@
-// Directories that do not hold what config.json promises, and the precisions that weights come in.
+// Directories that do not match their config.json, and the precisions of weights.
 #include "model/weights.h"
 
 #include <gmock/gmock.h>
@@ -132,7 +132,7 @@ TEST_F(Weights, NanIsFoundByNameWhenAsked) {
   EXPECT_THAT(error_of_load({.check_weights = true}),
               AllOf(HasSubstr("model.layers.1.mlp.down_proj.weight holds NaN"),
                     HasSubstr("fetch the weights again")));
-  // In the last place of the rows that become keys, and in a precision of 16 bits.
+  // In the last element of the rows for keys, and in a 16-bit precision.
   parameter("layers.1.down").value.fill_(0);
   parameter("layers.0.qkv").value[47][15] = -std::numeric_limits<float>::infinity();
   for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
@@ -175,7 +175,7 @@ TEST_F(Weights, WhatFp16CannotHoldIsRefusedByName) {
 
 TEST_F(Weights, ATiedHeadMayBeStoredTooIfItIsTheSame) {
   save();
-  rewrite([](std::vector<TensorSpec>& specs) {  // writes zeros throughout
+  rewrite([](std::vector<TensorSpec>& specs) {  // writes only zeros
     specs.push_back({"lm_head.weight", TensorType::kBF16, {32, 16}});
   });
   EXPECT_NO_THROW(load_model(folder_.path(), at::kCPU, at::kFloat));
@@ -196,7 +196,7 @@ TEST_F(Weights, BatchesThatTheModelCannotTakeAreRefused) {
                     HasSubstr("shorten")));
 }
 
-// The one rule on precision.
+// The rule on precision.
 TEST(ComputeDtype, FollowsTheDevice) {
   EXPECT_EQ(compute_dtype(at::kCPU), at::kFloat);
   const at::Device gpu(at::kCUDA, 1);
@@ -205,7 +205,7 @@ TEST(ComputeDtype, FollowsTheDevice) {
   EXPECT_EQ(compute_dtype(gpu, "fp16"), at::kHalf);
   EXPECT_EQ(compute_dtype(at::kCPU, "fp32"), at::kFloat);
   for (const char* name : {"bf16", "fp16"})
-    EXPECT_THAT(error_of([&] { compute_dtype(at::kCPU, name); }), HasSubstr("fp32 alone"));
+    EXPECT_THAT(error_of([&] { compute_dtype(at::kCPU, name); }), HasSubstr("only in fp32"));
   EXPECT_THAT(error_of([&] { compute_dtype(gpu, "fp32"); }), HasSubstr("bf16 or fp16"));
 }
 

@@ -13,8 +13,8 @@
 namespace antisd::inline ops {
 namespace {
 
-// Blocks begin at the same elements whatever the number of threads: which elements are the rest of
-// a vector loop may change their last bit.
+// Blocks start at the same elements for any number of threads: the last bit of an element may
+// depend on whether it is in the remainder of a vector loop.
 constexpr std::int64_t kStepBlock = 4096;
 
 bool is_bf16(const at::Tensor& tensor) {

@@ -13,16 +13,16 @@ struct AdamWSettings {
   double lr = 1e-6;
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0.01;  // decoupled: times lr
+  double weight_decay = 0.01;  // decoupled: multiplied by lr
 };
 
-// `step` counts from 1; every gradient is multiplied by `gradient_scale` first.
+// `step` counts from 1; gradients are first multiplied by `gradient_scale`.
 AdamWFactors adamw_factors(const AdamWSettings& settings, std::int64_t step, double gradient_scale);
 
 // All contiguous, of one size, on one device.
 struct AdamWTensors {
   at::Tensor weight;         // fp32, or 16 bits (on a CPU: bf16) beside its master
-  at::Tensor master;         // fp32; undefined where the weight is its own master
+  at::Tensor master;         // fp32; undefined if the weight is its own master
   at::Tensor gradient;       // fp32 or the weight's type
   at::Tensor first, second;  // fp32 moments
 };

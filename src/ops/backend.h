@@ -1,4 +1,4 @@
-// Helpers of the ops' CUDA halves: element types and the current stream.
+// Helpers for the CUDA half of the ops: element types and the current stream.
 #pragma once
 
 #ifdef ANTISD_CUDA

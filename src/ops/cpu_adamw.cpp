@@ -1,4 +1,4 @@
-// Compiled with -fno-math-errno: a square root that reports to errno does not vectorise.
+// Compiled with -fno-math-errno: a square root that sets errno does not vectorise.
 #include "ops/cpu_adamw.h"
 
 #include "ops/simd.h"
@@ -7,7 +7,7 @@ namespace antisd::inline ops {
 
 ANTISD_SIMD_CLONES void cpu_adamw(float* weight, const float* gradient, float* first, float* second,
                                   std::int64_t count, const AdamWFactors& factors) {
-  const AdamWFactors f = factors;  // a copy: no store below can change it
+  const AdamWFactors f = factors;  // a copy, so that no store below aliases it
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) {
     const AdamWElement after = adamw_element(gradient[i], {weight[i], first[i], second[i]}, f);

@@ -13,7 +13,7 @@ namespace {
 // The part of one page that a query sees.
 struct PagePart {
   std::int64_t page, first, count;  // of its tokens
-  std::int64_t at;                  // the first one's place among the scores
+  std::int64_t at;                  // index of the first one among the scores
 };
 
 template <typename Body>
@@ -28,12 +28,12 @@ ANTISD_INLINE void for_page_parts(const std::int32_t* pages, std::int64_t first,
   }
 }
 
-// Values of one query up to this size are fetched into the second cache while its keys are read.
+// Values of a query up to this size are prefetched into the L2 cache while its keys are read.
 constexpr std::int64_t kPrefetchBytes = 256 << 10;
 constexpr std::int64_t kLineFloats = 16;
 
-// Halves are added to halves: the sum of a simd reduction adds one lane after the other, which
-// takes longer than the products of a head.
+// Adds halves pairwise: a simd reduction adds one lane after the other, which takes longer than the
+// products of a head.
 ANTISD_INLINE float sum_lanes(float (&x)[kLineFloats]) {
 #pragma omp simd
   for (int i = 0; i < 8; ++i)
@@ -44,7 +44,7 @@ ANTISD_INLINE float sum_lanes(float (&x)[kLineFloats]) {
   return (x[0] + x[2]) + (x[1] + x[3]);
 }
 
-// kDim: the width of a head where it is known when this is compiled, or 0.
+// kDim: the head size if it is known at compile time, or 0.
 template <int kDim>
 ANTISD_INLINE void attend(const PagedRows& kv, const float* q, const std::int32_t* pages,
                           std::int64_t length, float* scores, float* out) {
@@ -93,8 +93,8 @@ ANTISD_INLINE void attend(const PagedRows& kv, const float* q, const std::int32_
   }
   for (std::int64_t i = 0; i < kv.heads * dim; ++i)
     out[i] = 0;
-  // A few tokens at a time for all heads: memory is read in its order, the sums are not read and
-  // written for every token.
+  // A few tokens at a time for all heads: memory is read in order, and sums are not loaded and
+  // stored for every token.
   constexpr std::int64_t kAtATime = 4;
   for_page_parts(pages, first, length, [&](const PagePart& part) {
     const float* page = kv.values + (part.page * kPageTokens + part.first) * token;

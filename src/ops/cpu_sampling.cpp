@@ -17,7 +17,7 @@ ANTISD_SIMD_CLONES float row_maximum(const float* z, std::int64_t n) {
   return maximum;
 }
 
-// weights = e^((z - maximum) scale); their sum.
+// Sets weights = e^((z - maximum) scale); returns their sum.
 ANTISD_SIMD_CLONES float weigh_block(const float* z, std::int64_t n, float maximum, float scale,
                                      float* weights) {
   float sum = 0;
@@ -65,8 +65,8 @@ struct Weights {
     std::size_t block = 0;
     for (; block + 1 < block_sum.size() && before + block_sum[block] <= target; ++block)
       before += block_sum[block];
-    // A block's sum and the sum over its values round differently: where the target lies between
-    // the two it is the block's last possible token.
+    // A block's sum and the sum over its values round differently: a target between the two gives
+    // the block's last possible token.
     const std::size_t at = block * kSumBlock, end = std::min(at + kSumBlock, values.size());
     std::int32_t last = -1;
     for (std::size_t i = at; i < end; ++i) {
@@ -89,7 +89,7 @@ struct Weights {
   }
 };
 
-// Keeps the likeliest tokens of a row: their weights stay, all others become 0.
+// Keeps the most likely tokens of a row: all other weights become 0.
 class Filter {
   auto likelier() const {
     return [z = z_](std::int32_t a, std::int32_t b) { return z[a] != z[b] ? z[a] > z[b] : a < b; };
@@ -112,7 +112,7 @@ class Filter {
     double total = 0;
     for (const std::int32_t id : ids_)
       total += weights_.values[id];
-    // Sorted in growing runs: mostly few tokens hold the mass.
+    // Sorted in growing runs: usually few tokens hold the mass.
     double mass = 0;
     std::size_t sorted = 0, run = 64;
     for (std::size_t i = 0; i < ids_.size(); ++i) {
@@ -130,7 +130,7 @@ class Filter {
     }
   }
 
-  // The likeliest token's weight is 1.
+  // The most likely token's weight is 1.
   void min_p(double p) {
     std::erase_if(ids_, [&](std::int32_t id) { return weights_.values[id] < p; });
   }

@@ -45,7 +45,7 @@ TensorLibraryInfo describe_tensor_library() {
 
 namespace {
 
-// The kernel's estimate of what can be had without swapping, bounded by a cgroup's limit.
+// The kernel's estimate of memory available without swapping, limited by a cgroup.
 std::int64_t available_on_host() {
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
   std::ifstream meminfo("/proc/meminfo");
@@ -64,7 +64,7 @@ std::int64_t available_on_host() {
 
 std::optional<double> peak_flops(std::string_view gpu_name) {
   struct Peak {
-    std::string_view part;  // of the name; the first that is found counts
+    std::string_view part;  // of the name; the first match counts
     double teraflops;
   };
   constexpr Peak kPeaks[] = {{"H100 PCIe", 756}, {"H100 NVL", 835}, {"H100", 989}, {"H200", 989},
@@ -73,7 +73,7 @@ std::optional<double> peak_flops(std::string_view gpu_name) {
   for (const Peak& peak : kPeaks) {
     const std::size_t at = gpu_name.find(peak.part);
     if (at == std::string_view::npos) continue;
-    // "L4" is no part of "L40", "H20" none of "H200".
+    // "L4" must not match "L40", nor "H20" "H200".
     const std::size_t end = at + peak.part.size();
     if (end < gpu_name.size() && std::isalnum(static_cast<unsigned char>(gpu_name[end]))) continue;
     return peak.teraflops * 1e12;

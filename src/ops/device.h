@@ -1,4 +1,4 @@
-// Which devices this build can compute on, for `doctor` and for --device.
+// The devices that this build can use, for `doctor` and --device.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@ struct DeviceInfo {
 };
 
 struct TensorLibraryInfo {
-  std::string torch_version;     // of the library that is loaded, not of the headers
+  std::string torch_version;     // of the loaded library, not of the headers
   bool built_with_cuda = false;  // our kernels are in this binary
   int threads = 1;               // of the tensor library
-  std::vector<DeviceInfo> gpus;  // empty where there is none or the driver does not answer
+  std::vector<DeviceInfo> gpus;  // empty if there is none or the driver does not respond
   std::string gpu_problem;       // why there is none, in the driver's words
 };
 
 TensorLibraryInfo describe_tensor_library();
 
-// Dense bf16 multiply-adds per second x 2, by the data sheet of the GPU of that name; nothing where
-// we know none, and for a CPU.
+// Dense bf16 multiply-adds per second x 2, from the data sheet of the GPU of that name; nothing for
+// an unknown GPU and for a CPU.
 std::optional<double> peak_flops(std::string_view gpu_name);
 std::optional<double> peak_flops(c10::Device device);
 
-// Bytes that an allocation on the device could have now.
+// Bytes that can be allocated on the device now.
 std::int64_t available_memory(c10::Device device);
 
-// For the start of a program: memory that tensors give back stays with the process, instead of
-// being returned and cleared by the system again for every step.
+// Call it when the program starts: freed tensor memory then stays with the process, instead of
+// being returned to the system and cleared again for every step.
 void keep_freed_memory();
 
 }  // namespace antisd::inline ops

@@ -29,7 +29,7 @@ at::Tensor spread(const at::Tensor& x, const at::Tensor& places) {
   return sorted;
 }
 
-// Undefined weights are 1.
+// Undefined weights count as 1.
 at::Tensor combine(const at::Tensor& sorted, const at::Tensor& places, const at::Tensor& weights) {
   const std::int64_t tokens = places.size(0), k = places.size(1), width = sorted.size(1);
 #ifdef ANTISD_CUDA

@@ -27,7 +27,7 @@ at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Te
   return parts.empty() ? at::zeros({0, w.size(1)}, x.options()) : at::cat(parts);
 }
 
-// Ids of the k largest of each row, largest first.
+// The ids of the k largest values of each row, largest first.
 at::Tensor top_experts(const at::Tensor& probabilities, std::int64_t k) {
 #ifdef ANTISD_CUDA
   constexpr std::int64_t kMostExperts = 1024;
@@ -54,8 +54,8 @@ at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
   at::Tensor chosen = probabilities.gather(-1, expert);
   if (normalise) chosen = chosen / chosen.sum(-1, /*keepdim=*/true);
 
-  // (token, choice) pairs sorted by expert; stable, so that an expert sees its tokens in order. The
-  // narrow type takes the sort fewer passes.
+  // (token, choice) pairs sorted by expert; stable, so that an expert gets its tokens in order. A
+  // narrow type needs fewer radix passes.
   const auto [by_expert, order] =
       expert.flatten().to(at::kShort).sort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
   const at::Tensor ends =

@@ -1,5 +1,5 @@
-// A sparse layer: each token goes to its k likeliest experts, gated units whose products are
-// weighted and summed.
+// A sparse layer: each token goes to its k most likely experts, which are gated units; their
+// outputs are weighted and summed.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct ExpertWeights {
 };
 
 // x: [tokens, hidden]. The router's softmax is over all experts in fp32; `normalise` divides the
-// chosen probabilities by their sum. Tokens are sorted by expert and each matrix product runs once
-// over all of them.
+// chosen probabilities by their sum. Tokens are sorted by expert, so each matrix product is one
+// grouped call.
 at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
                    std::int64_t experts_per_token, bool normalise);
 

@@ -1,4 +1,4 @@
-// Logits of every token of the vocabulary, in fp32 whatever the weights are: bf16 logits of size 16
+// Logits of the whole vocabulary, in fp32 whatever the weights' precision: bf16 logits of size 16
 // to 32 are 0.125 apart.
 #pragma once
 

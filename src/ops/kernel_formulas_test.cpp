@@ -1,5 +1,5 @@
-// The kernels' arithmetic, on the CPU, against doubles: values against the textbook formula,
-// gradients against finite differences.
+// The kernels' arithmetic, on the CPU, against double precision: values against the textbook
+// formula, gradients against finite differences.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -35,7 +35,7 @@ TEST(KernelFormulas, SwigluIsSiluOfTheGateTimesUp) {
     const double expected = silu(gate) * 1.7f;
     EXPECT_NEAR(swiglu(gate, 1.7f), expected, 3e-6 * std::abs(expected)) << gate;
   }
-  EXPECT_EQ(swiglu(-200, 3), 0);  // e^200 is beyond fp32
+  EXPECT_EQ(swiglu(-200, 3), 0);  // e^200 overflows fp32
   EXPECT_EQ(swiglu(200, 3), 600);
   EXPECT_TRUE(std::isnan(swiglu(kNan, 1)));
 }
@@ -64,7 +64,7 @@ TEST(KernelFormulas, RotationTurnsByTheAngleAndBack) {
 
 TEST(KernelFormulas, RmsNormGradientIsTheSlope) {
   const std::vector<double> x = {0.3, -1.2, 2.5, 0.01}, dy_weight = {1.1, -0.4, 0.6, 2.0};
-  constexpr double kEps = 0.1;  // large, so that forgetting it would show
+  constexpr double kEps = 0.1;  // large, so that leaving it out would show
   const auto inverse_rms = [&](const std::vector<double>& row) {
     double sum = 0;
     for (const double v : row)
@@ -107,7 +107,7 @@ Scores reference_scores(const std::vector<float>& logits, double inverse_tempera
   return {lse, lse - weighted / sum};
 }
 
-// A row as the kernel folds it: 16 logits at a time by each of `threads`, -inf past the end.
+// A row as the kernel reduces it: 16 logits at a time by each of `threads`, -inf past the end.
 LogitSums folded(const std::vector<float>& logits, float inverse_temperature, int threads = 256) {
   std::vector<LogitFold> shares(static_cast<std::size_t>(threads), empty_fold());
   float maximum = -kInfinity;
@@ -203,7 +203,7 @@ TEST(KernelFormulas, LogitGradientIsTheSlopeOfBothScores) {
   const std::vector<float> logits = {1.5f, -2, 0.25f, 4, 3.5f};
   constexpr std::size_t kTarget = 3;
   constexpr float kInverseTemperature = 0.8f;
-  // In double, of logits that finite differences can move by less than an fp32 step.
+  // In double: finite differences move logits by less than an fp32 step.
   const auto scores = [&](std::size_t place, double value) {
     double sum = 0, weighted = 0, target = 0;
     for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -233,7 +233,7 @@ TEST(KernelFormulas, LogitGradientIsTheSlopeOfBothScores) {
   }
 }
 
-// Loshchilov and Hutter's algorithm 2 as they write it, in doubles.
+// Loshchilov and Hutter's algorithm 2, in double precision.
 TEST(KernelFormulas, AdamwFollowsThePaper) {
   const double lr = 0.01, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, decay = 0.1, scale = 0.25;
   double weight = 0.7, first = 0, second = 0;

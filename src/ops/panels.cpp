@@ -7,8 +7,8 @@
 namespace antisd::inline ops {
 namespace {
 
-constexpr std::int64_t kStrip = 48;   // rows of weights that all panels meet while it is in cache
-constexpr std::int64_t kInner = 256;  // inputs at a time: half of the first cache
+constexpr std::int64_t kStrip = 48;   // rows of weights that stay in cache for all panels
+constexpr std::int64_t kInner = 256;  // inputs at a time: half of the L1 cache
 
 ANTISD_SIMD_CLONES void norm_panel(const float* x, const float* weight, std::int64_t features,
                                    float eps, float* y) {
@@ -29,7 +29,7 @@ ANTISD_SIMD_CLONES void norm_panel(const float* x, const float* weight, std::int
   }
 }
 
-// Numbers of one head: a first half and a second half.
+// The numbers of one head: a first half and a second half.
 ANTISD_SIMD_CLONES void rotate_panel(float* x, std::int64_t half, const float* cosine,
                                      const float* sine) {
   float *first = x, *second = x + half;

@@ -1,7 +1,7 @@
-// A layer's maths on a CPU without gradients, on the calling thread. Tokens lie side by side in the
-// lanes of a vector: a panel is [features, kPanelTokens], dense. A product then reads weights where
-// they are and a number of them at a time, a norm adds up without crossing lanes, and nothing
-// leaves the cache between two steps of a layer.
+// A layer's maths on a CPU without gradients, on the calling thread. Tokens are in the lanes of a
+// vector: a panel is [features, kPanelTokens], dense. So a product reads several weights at a time
+// in place, a norm sums without crossing lanes, and data stays in the cache between two steps of a
+// layer.
 //
 //   PanelBuffer memory;
 //   const Panels y = memory.panels(out, x.count);
@@ -21,8 +21,8 @@ inline std::int64_t panel_count(std::int64_t tokens) {
   return (tokens + kPanelTokens - 1) / kPanelTokens;
 }
 
-// `count` panels of `features` rows each; a panel begins `stride` floats after the one before it.
-// Lanes beyond the last token hold numbers that nobody reads.
+// `count` panels of `features` rows each; a panel starts `stride` floats after the previous one.
+// Lanes beyond the last token hold unused numbers.
 struct Panels {
   float* values = nullptr;
   std::int64_t features = 0, count = 0, stride = 0;
@@ -38,7 +38,7 @@ struct Panels {
   }
 };
 
-// Memory for panels that is kept between calls: fresh pages cost as much as the arithmetic on them.
+// Memory for panels, kept between calls: fresh pages cost as much as the arithmetic on them.
 class PanelBuffer {
  public:
   Panels panels(std::int64_t features, std::int64_t count);
@@ -47,14 +47,14 @@ class PanelBuffer {
   at::Tensor memory_;
 };
 
-// Rows [tokens, features], `row` floats apart, to panels and back.
+// Copies rows [tokens, features], `row` floats apart, to panels and back.
 void load_panels(const float* from, std::int64_t row, std::int64_t tokens, Panels to);
 void store_panels(Panels from, std::int64_t tokens, float* to, std::int64_t row);
 
 // y = x / rms(x) * weight for each token; y may be x.
 void panel_norm(Panels x, const float* weight, float eps, Panels y);
 
-// The norm of each run of `width` features by itself, in place.
+// Norms each run of `width` features separately, in place.
 void panel_norm_heads(Panels x, const float* weight, std::int64_t width, float eps);
 
 // Rotates each head in place; cosine, sine: panels of [head_dim / 2].
@@ -62,7 +62,7 @@ void panel_rotate(Panels x, std::int64_t head_dim, Panels cosine, Panels sine);
 
 void panel_add(Panels x, Panels y);  // y += x
 
-// y = weight x (+ bias) (+ y where `add`); weight: [y.features, x.features], bias may be null.
+// y = weight x (+ bias) (+ y if `add`); weight: [y.features, x.features], bias may be null.
 void panel_product(const float* weight, const float* bias, Panels x, Panels y, bool add);
 
 // y = silu(gate x) * up x; gate_up: [2 * y.features, x.features], gate first; bias likewise, or

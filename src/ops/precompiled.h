@@ -1,4 +1,4 @@
-// The tensor library's headers, compiled once for every layer above the tensor line.
+// The tensor library's headers, compiled once for all layers that need torch.
 #pragma once
 
 #include <algorithm>

@@ -10,14 +10,14 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kRun = 256;            // tokens of a task, and factors of a sum at a time
-constexpr std::int64_t kOutputsPerTask = 48;  // outputs of a task of product_tn
+constexpr std::int64_t kRun = 256;            // tokens per task, and terms of a sum at a time
+constexpr std::int64_t kOutputsPerTask = 48;  // outputs per task of product_tn
 
 bool is_dense(const at::Tensor& x) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && x.dim() == 2 && x.size(1) % kLanes == 0;
 }
 
-// Rows [0, rows) by `columns` columns of `from`, dense.
+// A dense copy of rows [0, rows) by `columns` columns of `from`.
 void pack(const float* from, std::int64_t row, std::int64_t rows, std::int64_t columns, float* to) {
   for (std::int64_t i = 0; i < rows; ++i)
     std::copy_n(from + i * row, columns, to + i * columns);

@@ -1,14 +1,14 @@
-// The three products of a linear map, forward and backward, without gradients of their own. fp32 on
-// a CPU with widths of whole vectors takes tile products, which are faster than the BLAS for models
-// that are trained on a CPU; everything else goes to the tensor library. On a CPU the sums have one
-// order, whatever the number of threads.
+// The three products of a linear map, forward and backward, without autograd. fp32 on a CPU with
+// widths that are multiples of a vector uses tile products, which are faster than the BLAS for
+// models that are trained on a CPU; everything else goes to the tensor library. On a CPU sums have
+// one order, for any number of threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace antisd::inline ops {
 
-// Whether x [tokens, in] and weight [out, in] are taken by tile products.
+// Whether tile products support x [tokens, in] and weight [out, in].
 bool suits_tile_products(const at::Tensor& x, const at::Tensor& weight);
 
 at::Tensor product_nt(const at::Tensor& x, const at::Tensor& weight,

@@ -14,7 +14,7 @@ void expect_near(const at::Tensor& value, const at::Tensor& exact) {
   EXPECT_LT((value.to(at::kDouble) - exact).abs().max().item<double>() / scale, 1e-5);
 }
 
-// Tokens, inputs and outputs around the sizes at which work is cut: whole, ragged, and one.
+// Tokens, inputs and outputs around the block sizes: multiples, others, and one.
 TEST(Products, EqualTheExactProducts) {
   at::manual_seed(3);
   for (const std::int64_t tokens : {1, 17, 256, 700}) {

@@ -45,8 +45,8 @@ ANTISD_SIMD_CLONES void row_gradient(const float* dy, const float* x, const floa
 
 constexpr std::int64_t kRowsPerTask = 64;
 
-// Gradients of the weight are summed over fixed runs of rows, then over the runs in order: the same
-// bits whatever the number of threads.
+// The weight's gradient is summed over fixed runs of rows, then over the runs in order: the same
+// bits for any number of threads.
 at::Tensor backward_on_cpu(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                            const at::Tensor& inverse_rms, const at::Tensor& dx) {
   const std::int64_t rows = x.size(0), width = x.size(1);
@@ -87,7 +87,7 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
   }
 };
 
-// An fp32 stream normed into the weight's 16 bits, in one pass.
+// Whether an fp32 stream is normed into the weight's 16 bits in one pass.
 bool suits_wide_norm([[maybe_unused]] const at::Tensor& x,
                      [[maybe_unused]] const at::Tensor& weight) {
 #ifdef ANTISD_CUDA

@@ -1,4 +1,4 @@
-// Sampling against a plain reading of the rules in double: frequencies by chi-square, and the drawn
+// Sampling against the rules in plain double precision: frequencies by chi-square, and the drawn
 // token itself.
 #include "ops/sampling.h"
 
@@ -101,7 +101,7 @@ TEST(Sampling, FrequenciesFollowTheDistribution) {
     }
     // Mean and deviation of chi-square.
     EXPECT_LT(statistic, degrees + 4 * std::sqrt(2 * degrees)) << settings.temperature;
-    // Draws that are too even are as suspicious.
+    // Draws that are too even are suspicious too.
     EXPECT_GT(statistic, degrees - 4 * std::sqrt(2 * degrees));
     for (std::int64_t i = 0; i < 200; ++i) {
       const int id = drawn.ids[i].item<int>();
@@ -111,7 +111,7 @@ TEST(Sampling, FrequenciesFollowTheDistribution) {
   }
 }
 
-// The drawn token is the inverse of the cumulative distribution in the order of ids, also over a
+// The drawn token is the inverse of the cumulative distribution in the order of ids, also for a
 // vocabulary of many blocks.
 TEST(Sampling, TheNoiseDecidesTheToken) {
   const std::vector<float> logits = test_logits(5003);
@@ -144,7 +144,7 @@ std::vector<int> kept(const std::vector<float>& logits, const SamplingSettings& 
     const int id = drawn.ids[i].item<int>();
     if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
   }
-  return ids;  // in the order of ids, since the noise rises
+  return ids;  // in the order of ids, since the noise increases
 }
 
 TEST(Sampling, EdgesOfTheFilters) {
@@ -167,9 +167,9 @@ TEST(Sampling, EdgesOfTheFilters) {
   EXPECT_THAT(kept(logits, {.min_p = 1}), ElementsAre(1));
   EXPECT_THAT(kept(logits, {.top_k = 1}), ElementsAre(1));
   EXPECT_THAT(kept(logits, {.top_k = 100}), ElementsAre(0, 1, 2, 3));
-  // After top-k the mass is that of the two kept: 0.5 of 0.75 reaches 0.6.
+  // After top-k the mass is that of the two kept tokens: 0.5 of 0.75 reaches 0.6.
   EXPECT_THAT(kept(logits, {.top_p = 0.6, .top_k = 2}), ElementsAre(1));
-  // Of equals the lower ids stay.
+  // Of equal logits, the lower ids are kept.
   const std::vector<float> equal(6, 1.5f);
   EXPECT_THAT(kept(equal, {.top_k = 2}), ElementsAre(0, 1));
   EXPECT_THAT(kept(equal, {.top_p = 0.49}), ElementsAre(0, 1, 2));

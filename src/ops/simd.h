@@ -9,8 +9,8 @@
 #include <bit>
 #include <cstdint>
 
-// One copy of the function for each generation of vectors, chosen when the program starts by what
-// the processor can do; a name such as arch=haswell would match that maker's processors alone.
+// Compiles the function once per generation of vector instructions; the program selects one at
+// start by the processor's features. A name like arch=haswell would match only Intel's processors.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define ANTISD_SIMD_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -20,8 +20,8 @@
 
 namespace antisd::inline ops {
 
-// condition ? a : b in bits. The compiler may not compute both sides of a choice between floats,
-// since one of them might trap, and then does not vectorise the loop.
+// condition ? a : b on bits. The compiler may not evaluate both sides of a float choice, since one
+// might trap, and then does not vectorise the loop.
 inline __attribute__((always_inline)) float simd_choose(bool condition, float a, float b) {
   const std::uint32_t mask = -static_cast<std::uint32_t>(condition);
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) |
@@ -32,7 +32,7 @@ inline __attribute__((always_inline)) float simd_choose(bool condition, float a,
 // below -87, saturates above 88; NaN stays NaN.
 inline __attribute__((always_inline)) float simd_exp(float x) {
   const float clamped = simd_choose(x < 88.0f, simd_choose(x > -87.0f, x, -87.0f), 88.0f);
-  // x = n ln 2 + r, |r| <= ln(2) / 2; ln 2 in two parts keeps r exact. Adding and taking away 1.5 *
+  // x = n ln 2 + r, |r| <= ln(2) / 2; ln 2 in two parts keeps r exact. Adding and subtracting 1.5 *
   // 2^23 rounds, and leaves n in the low bits.
   const float shifted = clamped * 1.44269504f + 12582912.0f;
   const float n = shifted - 12582912.0f;

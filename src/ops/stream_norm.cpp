@@ -23,7 +23,7 @@ at::Tensor sum_with(const at::Tensor& h, const at::Tensor& x, const at::Tensor& 
   return bias ? sum.add_(*bias) : sum;
 }
 
-// Gradients of x, w and the bias, from that of the product in w's precision.
+// Gradients of x, w and the bias, from the product's gradient in w's precision.
 void set_product_gradients(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& w,
                            bool has_bias, at::Tensor* gradients) {
   gradients[0] = product_nn(dy, w);
@@ -31,7 +31,7 @@ void set_product_gradients(const at::Tensor& dy, const at::Tensor& x, const at::
   if (has_bias) gradients[2] = dy.sum(0);
 }
 
-// The backward pass needs x and w alone.
+// The backward pass needs only x and w.
 struct AddProduct : torch::autograd::Function<AddProduct> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& h, const at::Tensor& x,
                             const at::Tensor& w, const std::optional<at::Tensor>& bias,
@@ -60,7 +60,7 @@ struct AddAndNorm : torch::autograd::Function<AddAndNorm> {
     const at::Tensor stream = x ? sum_with(h, *x, *w, bias) : h.view_as(h);
     at::Tensor normed = at::empty(stream.sizes(), norm_weight.options());
     const at::Tensor inverse_rms = rms_norm_forward(stream, norm_weight, eps, normed);
-    // Without a product the stream is an input, which is what may be kept of it.
+    // Without a product the stream is an input, so saving it is free.
     context->save_for_backward({x ? stream : h, norm_weight, inverse_rms, x.value_or(at::Tensor()),
                                 w.value_or(at::Tensor())});
     context->saved_data["bias"] = bias.has_value();

@@ -1,6 +1,6 @@
-// The two steps between layers of a model, each with its gradient: a product added to the residual
-// stream, and the stream's norm. Where the norm's gradient meets the stream's own, one kernel adds
-// them and rounds the sum for the products behind it.
+// The two operations between layers of a model, each with its gradient: adding a product to the
+// residual stream, and the stream's norm. Where the norm's gradient meets the stream's own, one
+// kernel adds them and rounds the sum for the preceding products.
 //
 //   const StreamNorm next = add_and_norm(stream, {x, weight, bias}, norm_weight, eps);
 //   stream = next.stream;
@@ -16,8 +16,8 @@ struct StreamProduct {
   at::Tensor x, weight, bias;
 };
 
-// stream + the product, rounded once, to the stream's fp32; or, where `left_out`, the stream as it
-// is, with the same gradients.
+// stream + the product, rounded once, to the stream's fp32; or, if `left_out`, the stream as it is,
+// with the same gradients.
 at::Tensor add_product(const at::Tensor& stream, const StreamProduct& product, bool left_out);
 
 struct StreamNorm {
@@ -25,7 +25,7 @@ struct StreamNorm {
   at::Tensor normed;  // rms_norm of it, in the weight's precision
 };
 
-// A product without x adds nothing. Both results have gradients.
+// Without x, the product adds nothing. Both results have gradients.
 StreamNorm add_and_norm(const at::Tensor& stream, const StreamProduct& product,
                         const at::Tensor& norm_weight, double eps);
 

@@ -1,4 +1,4 @@
-// silu(gate) * up, the gated unit of every model here, with its gradient.
+// silu(gate) * up, the gated unit of all models here, with its gradient.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace antisd::inline ops {
 // gate_up: [rows, 2 * width], gate first. Returns [rows, width]. The backward pass recomputes silu.
 at::Tensor swiglu(const at::Tensor& gate_up);
 
-// The CPU half on raw numbers, for ops that contain it.
+// The CPU version on raw numbers, for ops that contain it.
 void cpu_swiglu(const float* gate, const float* up, std::int64_t count, float* y);
 
 }  // namespace antisd::inline ops

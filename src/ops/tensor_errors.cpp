@@ -16,7 +16,7 @@ constexpr const char* kMemoryRemedy =
     "model "
     "or a device with more memory";
 
-// What stands between `before` and `after`; empty where either is absent.
+// The text between `before` and `after`; empty if either is absent.
 std::string between(const std::string& text, const std::string& before, const std::string& after) {
   const std::size_t found = text.find(before);
   if (found == std::string::npos) return "";
@@ -37,7 +37,7 @@ std::string free_host_memory() {
   return "an unknown amount";
 }
 
-// The first line, without the place in the library's source.
+// The first line, without the library's source location.
 std::string first_line(const std::string& text) {
   std::string line = text.substr(0, text.find('\n'));
   if (line.starts_with("[enforce fail at ")) line = line.substr(line.find(']') + 1);
@@ -54,7 +54,7 @@ RunError gpu_memory_error(const std::string& text) {
                     free = between(text, "of which ", " is free");
   if (asked.empty() || total.empty() || free.empty())
     return RunError("the GPU is out of memory", {.remedy = kMemoryRemedy});
-  return RunError(fmt::format("{} is out of memory: {} were asked for, {} of {} are free", device,
+  return RunError(fmt::format("{} is out of memory: {} were requested, {} of {} are free", device,
                               asked, free, total),
                   {.remedy = kMemoryRemedy});
 }
@@ -65,7 +65,7 @@ RunError host_memory_error(const std::string& text) {
   const bool is_number =
       !bytes.empty() && bytes.find_first_not_of("0123456789") == std::string::npos;
   return RunError(
-      fmt::format("out of memory: {} were asked for, {} are free",
+      fmt::format("out of memory: {} were requested, {} are free",
                   is_number ? gibibytes(std::stod(bytes)) : "some bytes", free_host_memory()),
       {.remedy = kMemoryRemedy});
 }
@@ -89,7 +89,7 @@ void with_tensor_errors(const std::function<void()>& work) {
     work();
   } catch (const c10::Error& error) {
     throw described(error);
-  } catch (const std::bad_alloc&) {  // an error like others: a run saves what it has learnt
+  } catch (const std::bad_alloc&) {  // treated like other errors: a run saves what it has learnt
     throw RunError("out of memory", {.remedy = "give it smaller input or more memory"});
   }
 }

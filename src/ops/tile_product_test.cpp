@@ -17,8 +17,8 @@ std::vector<float> random_numbers(std::size_t count, unsigned seed) {
   return values;
 }
 
-// Against three loops in double, with rows longer than what is used and both strides of A; numbers
-// beside C must stay as they are.
+// Against three loops in double, with rows longer than the part used and both strides of A; numbers
+// outside C must not change.
 void expect_equals_three_loops(const TileKernels& kernels) {
   for (const std::int64_t m : {1, 5, 6, 7, 8, 15, 24}) {
     for (const std::int64_t n : {1, 16, 31, 48}) {

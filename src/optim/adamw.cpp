@@ -33,7 +33,7 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
   for (Parameter& parameter : parameters_) {
     if (!parameter.spec.trainable) continue;
     const at::Tensor& own = parameter.value.grad();
-    // Of 16-bit gradients that were not taken there is one set alone, which needs no sum.
+    // 16-bit gradients that were not taken come from a single backward pass and need no sum.
     ANTISD_CHECK(!(parameter.gradient_sum.defined() && own.defined()));
     const at::Tensor& gradient = parameter.gradient_sum.defined() ? parameter.gradient_sum : own;
     if (!gradient.defined()) continue;
@@ -51,7 +51,7 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
   }
   report.grad_norm = std::sqrt(total) / gradient_scale;
   if (!std::isfinite(report.grad_norm)) return report;
-  // The small number is torch.nn.utils.clip_grad_norm_'s.
+  // The epsilon is torch.nn.utils.clip_grad_norm_'s.
   report.clip_scale = std::min(1.0, options_.grad_clip / (report.grad_norm + 1e-6));
   report.applied = true;
   ++steps_;

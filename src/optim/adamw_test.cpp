@@ -51,7 +51,7 @@ void set_weights(CausalLm& model, const Tensors& values, const std::string& pref
     parameter.value.copy_(values.at(prefix + parameter.name()));
 }
 
-// As if a backward pass had left them there.
+// Sets gradients as a backward pass would.
 void set_gradients(CausalLm& model, const Tensors& values, const std::string& prefix,
                    double scale = 1) {
   for (Parameter& parameter : model.parameters()) {
@@ -105,7 +105,7 @@ TEST_F(AdamWTest, DoesWhatTorchDoes) {
     clipped += report.clip_scale < 1;
     for (const Parameter& parameter : model.parameters()) {
       const at::Tensor& after = recorded_.at(fmt::format("after.{}.{}", step, parameter.name()));
-      // Weights near 1 to 3, changed by up to 1e-2: 2e-7 of them is an fp32 rounding.
+      // Weights are near 1 to 3 and change by up to 1e-2; an fp32 rounding error is 2e-7 of them.
       EXPECT_LT((parameter.value - after).abs().max().item<double>(), 1e-6) << parameter.name();
     }
   }
@@ -134,7 +134,7 @@ struct Twins {
     full_optimizer.emplace(full, kRecorded, processes);
   }
 
-  // Adds what the small one has to the full one's gradients.
+  // Adds the bf16 model's gradients to the fp32 model's.
   void pass_gradients_on() {
     for (Parameter& parameter : full.parameters()) {
       at::Tensor& sum = parameter.value.mutable_grad();
@@ -177,7 +177,7 @@ TEST_F(AdamWTest, MicroBatchesAddUpInFp32) {
   twins.expect_same_weights();
 }
 
-// The scale of fp16's gradients is a power of two, so that taking it out again rounds nothing.
+// fp16's gradient scale is a power of two, so removing it does not round.
 TEST_F(AdamWTest, TheScaleOfTheGradientsIsTakenOut) {
   CausalLm plain(tiny_shape(), at::kCPU, at::kFloat), scaled(tiny_shape(), at::kCPU, at::kFloat);
   set_weights(plain, recorded_, "initial.");
@@ -203,7 +203,7 @@ TEST(GradientScale, IsThePowerOfTwoNextToTheTokensInFp16Alone) {
     EXPECT_EQ(gradient_scale(dtype, 16'384), 1);
 }
 
-// Steps far below a bf16 weight's last place still add up.
+// Updates far below a bf16 weight's last bit still add up.
 TEST_F(AdamWTest, SmallStepsAreNotLostInBf16) {
   CausalLm model(tiny_shape(), at::kCPU, at::kBFloat16);
   set_weights(model, recorded_, "initial.");
@@ -218,7 +218,7 @@ TEST_F(AdamWTest, SmallStepsAreNotLostInBf16) {
                 .abs()
                 .max()
                 .item<double>(),
-            0.01);  // half of the last place of a bf16 near 2
+            0.01);  // half of the last bit of a bf16 near 2
 }
 
 TEST_F(AdamWTest, TakingTheOnlyGradientsChangesNothing) {
@@ -295,7 +295,7 @@ TEST_F(AdamWTest, RestoredMastersAreTheWeights) {
   for (const Parameter& parameter : model.parameters()) {
     const at::Tensor& expected = recorded_.at("after.3." + parameter.name());
     EXPECT_TRUE(parameter.value.equal(expected.to(at::kBFloat16)));
-    EXPECT_FALSE(parameter.value.grad().defined());  // those of the weights before
+    EXPECT_FALSE(parameter.value.grad().defined());  // cleared with the old weights
   }
 }
 
@@ -324,7 +324,7 @@ TEST_F(AdamWTest, ThreadsDoNotChangeABit) {
   at::set_num_threads(threads_before);
 }
 
-// A frozen parameter costs nothing and stays, whatever the others do.
+// A frozen parameter has no state and does not change.
 TEST_F(AdamWTest, AFrozenParameterHasNoStateAndStays) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     CausalLm model(tiny_shape(), at::kCPU, dtype), whole(tiny_shape(), at::kCPU, dtype);
@@ -358,7 +358,7 @@ TEST_F(AdamWTest, AFrozenParameterHasNoStateAndStays) {
   }
 }
 
-// Each would train on gradients of its own part of the batch.
+// Each process would train on the gradients of only its part of the batch.
 TEST_F(AdamWTest, SeveralProcessesAreRefused) {
   struct Two : Communicator {
     int rank() const override { return 0; }

@@ -1,4 +1,4 @@
-// The learning rate of each step: linear warm-up, then constant, or falling to 0 at the end.
+// The learning rate of each step: linear warm-up, then constant, or decaying to 0 at the end.
 //
 //   const Schedule schedule = make_schedule(config.optim, config.train.steps);
 //   const double lr = schedule.at(state.step);
@@ -17,8 +17,8 @@ struct Schedule {
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;  // warm-up included; the constant schedule has no end
 
-  // Of step `step`, from 0. Warm-up's first step has lr / warmup_steps and its last one lr; the
-  // step after the last would be the first at 0: no step of the run is spent on nothing.
+  // The learning rate of step `step`, from 0. The first warm-up step has lr / warmup_steps, the
+  // last one lr. The rate would reach 0 one step after the last, so no step of the run has rate 0.
   double at(std::int64_t step) const;
 };
 

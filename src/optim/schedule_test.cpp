@@ -44,7 +44,7 @@ TEST(Schedule, CosineFallsThroughItsHalfAtTheMiddle) {
   EXPECT_NEAR(schedule.at(80), 0, 1e-15);
 }
 
-// Odd settings give finite rates: a run that is all warm-up, or that was shortened.
+// Unusual settings give finite rates: a run that is all warm-up, or one that was shortened.
 TEST(Schedule, NeverLeavesItsBounds) {
   for (const char* kind : {"constant", "linear", "cosine"}) {
     for (const int warmup : {0, 1, 5, 20}) {

@@ -21,15 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxBody = 4 << 10;      // nobody has a reason to send one
-constexpr std::int64_t kBytesALook = 8 << 20;  // of a file; keeps the others' wait short
+constexpr std::size_t kMaxBody = 4 << 10;      // requests have no body
+constexpr std::int64_t kBytesALook = 8 << 20;  // per file; keeps the delay for other runs short
 constexpr int kLooksBetweenSearches = 3;
 constexpr const char* kCookie = "antisd_token";
 
 std::string random_hex() {
   std::array<unsigned char, 16> bytes = {};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw RunError("the system gives no random numbers");
+    throw RunError("the system has no random numbers");
   std::string text;
   for (const unsigned char byte : bytes)
     text += fmt::format("{:02x}", byte);
@@ -63,7 +63,7 @@ std::string cookie_of(const HttpRequest& request) {
   return "";
 }
 
-// Of every answer; the page has a policy of its own.
+// Of every answer; the page has its own policy.
 HttpFields common_fields() {
   return {{"Content-Security-Policy", "default-src 'none'"},
           {"X-Content-Type-Options", "nosniff"},
@@ -72,13 +72,13 @@ HttpFields common_fields() {
           {"Cache-Control", "no-store"}};
 }
 
-// It travels in addresses and cookies.
+// The token is used in addresses and cookies.
 void check_token(const std::string& token) {
   constexpr const char* kAllowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~";
   if (token.find_first_not_of(kAllowed) == std::string::npos) return;
-  throw InputError("a token is made of letters, digits and - _ . ~",
-                   {.where = "--token", .remedy = "leave it out, and one is made up"});
+  throw InputError("a token consists of letters, digits and - _ . ~",
+                   {.where = "--token", .remedy = "leave it out, and one is generated"});
 }
 
 fs::path existing_folder(const fs::path& folder) {
@@ -95,7 +95,7 @@ fs::path existing_folder(const fs::path& folder) {
 }  // namespace
 
 bool is_loopback(const std::string& host) {
-  // "127.evil.example" is a name that anybody may point anywhere.
+  // "127.evil.example" is a name that may resolve to any address.
   const bool is_v4 = host.find_first_not_of("0123456789.") == std::string::npos;
   return host == "localhost" || host == "::1" || (is_v4 && host.starts_with("127."));
 }
@@ -167,12 +167,12 @@ class Dashboard::Server {
                  [this](const HttpRequest& request) { return samples(request); });
   }
 
-  // What is not allowed is answered here.
+  // The answer to a request that is not allowed.
   std::optional<HttpResponse> refusal_of(const HttpRequest& request) const {
     if (is_loopback(options_.host)) {
       const std::string host = host_of(request.host);
       if (host != options_.host && !is_loopback(host))
-        return HttpResponse::text(403, "this dashboard answers to loopback names alone\n");
+        return HttpResponse::text(403, "this dashboard answers only to loopback names\n");
     }
     if (options_.token.empty() || bears_token(request)) return std::nullopt;
     return HttpResponse::text(401, "open the address that the dashboard printed, with its token\n");
@@ -186,7 +186,7 @@ class Dashboard::Server {
   }
 
   HttpResponse page(const HttpRequest& request) const {
-    if (request.parameter("token")) {  // out of the address bar, into a cookie
+    if (request.parameter("token")) {  // move it from the address bar to a cookie
       return {.status = 303,
               .fields = {{"Location", "/"},
                          {"Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict",
@@ -204,7 +204,7 @@ class Dashboard::Server {
   }
 
   HttpResponse update(const HttpRequest& request) const {
-    // Whoever talked to an earlier server counts in its versions.
+    // A client of an earlier server has that server's version numbers.
     const bool knows_us = request.parameter("server") == id_;
     const std::int64_t since = knows_us ? number_of_parameter(request, "since") : 0;
     std::string update;
@@ -259,7 +259,7 @@ class Dashboard::Server {
         const std::unique_lock lock(mutex_);
         runs_.refresh(kBytesALook);
       } catch (const std::exception&) {
-        // Out of memory or descriptors: what is shown stays, the next look may succeed.
+        // Out of memory or descriptors: keep what is shown; the next look may succeed.
       }
     }
   }

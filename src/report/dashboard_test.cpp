@@ -44,7 +44,7 @@ DashboardOptions options_for(const fs::path& folder) {
   return {.folder = folder, .port = 0, .look_seconds = 0.02};
 }
 
-// Asks until `is_there` says so; a look at the files comes every 20 ms.
+// Asks until `is_there` returns true; the files are checked every 20 ms.
 Json eventually(Serving& serving, const std::string& path,
                 const std::function<bool(const Json&)>& is_there) {
   for (int i = 0; i < 500; ++i) {

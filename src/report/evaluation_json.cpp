@@ -49,7 +49,7 @@ Json bench_json(const Json& bench) {
 Json evaluation_json(const Json& summary) {
   const auto benches = summary.is_object() ? summary.find("benches") : summary.end();
   if (!summary.is_object() || benches == summary.end() || !benches->is_object())
-    throw InputError("no summary of an evaluation", {.where = "eval/*/summary.json"});
+    throw InputError("not a summary of an evaluation", {.where = "eval/*/summary.json"});
   Json out = {{"benches", Json::object()}};
   for (const auto& [name, bench] : benches->items()) {
     if (out["benches"].size() >= kMaxBenches) break;

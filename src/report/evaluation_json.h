@@ -1,5 +1,5 @@
-// What a page shows of eval/step-NNNNNN/summary.json: known fields alone, each a number or absent,
-// whatever the file holds.
+// The part of eval/step-NNNNNN/summary.json that a page shows: only known fields, each a number or
+// absent, whatever the file contains.
 #pragma once
 
 #include "io/json.h"
@@ -7,7 +7,7 @@
 namespace antisd::inline report {
 
 // {"benches": {NAME: {"avg", "avg_interval", "pass", "pass_interval", "n", ...}}, "average",
-// "average_interval"}. InputError where the file is not a summary.
+// "average_interval"}. InputError if the file is not a summary.
 Json evaluation_json(const Json& summary);
 
 }  // namespace antisd::inline report

@@ -55,7 +55,7 @@ Folder::Folder(std::filesystem::path path, FolderOptions options)
 
 std::optional<OpenFile> Folder::open_as(const std::string& name, bool folder) const {
   const std::filesystem::path path = name.empty() ? path_ : path_ / name;
-  // O_NONBLOCK: a pipe that lies there must not hold the reader up.
+  // O_NONBLOCK: a pipe in the folder must not block the reader.
   const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (folder ? O_DIRECTORY : 0);
   const int descriptor = ::open(path.c_str(), flags);
   if (descriptor < 0) return std::nullopt;

@@ -1,5 +1,5 @@
-// A folder whose files are read while somebody else writes them. What is missing, not a regular
-// file or outside the boundary is treated as absent: a reader of running programs meets all three.
+// A folder whose files are read while another program writes them. Missing files, non-regular files
+// and files outside the boundary are treated as absent.
 //
 //   const Folder run("runs/a", {.boundary = std::filesystem::canonical("runs")});
 //   if (const auto file = run.open("metrics.jsonl")) use(file->read(0, 4096));
@@ -14,7 +14,7 @@
 
 namespace antisd::inline report {
 
-// Tells whether a file is still the one that was read before.
+// Shows whether a file is still the one that was read before.
 struct FileStamp {
   std::uint64_t device = 0, inode = 0;
   std::int64_t size = -1, modified_ns = 0;
@@ -33,7 +33,7 @@ class OpenFile {
   OpenFile& operator=(OpenFile&&) = delete;
 
   FileStamp stamp() const;
-  // Up to `bytes` from `offset`; fewer at the end or where the system refuses.
+  // Up to `bytes` from `offset`; fewer at the end or on an error.
   std::string read(std::int64_t offset, std::int64_t bytes) const;
   int descriptor() const { return descriptor_; }
 
@@ -42,8 +42,8 @@ class OpenFile {
 };
 
 struct FolderOptions {
-  // Where not empty: nothing outside this canonical path is opened, whatever links say. It is
-  // checked on the opened descriptor, so that a link exchanged meanwhile gains nothing.
+  // If not empty: nothing outside this canonical path is opened, whatever links exist. The check is
+  // on the opened descriptor, so replacing a link in between does not help.
   std::filesystem::path boundary = {};
 };
 
@@ -52,13 +52,13 @@ class Folder {
   explicit Folder(std::filesystem::path path, FolderOptions options = {});
 
   std::optional<OpenFile> open(const std::string& name) const;
-  // The whole file, or nothing where it is absent or longer than `max_bytes`.
+  // The whole file, or nothing if it is absent or longer than `max_bytes`.
   std::optional<std::string> read(const std::string& name, std::int64_t max_bytes) const;
   std::optional<FileStamp> stamp(const std::string& name) const;
 
   struct Entry {
     std::string name;
-    bool is_folder;  // links count as what they point to
+    bool is_folder;  // links are followed
   };
   // Sorted by name; the first `limit` that the system lists.
   std::vector<Entry> list(const std::string& name, std::size_t limit) const;

@@ -5,7 +5,7 @@
 namespace antisd::inline report {
 namespace {
 
-constexpr std::size_t kMark = 64;  // bytes; a row of metrics differs from every other one in these
+constexpr std::size_t kMark = 64;  // bytes; enough to tell rows of metrics apart
 
 }  // namespace
 
@@ -20,7 +20,7 @@ bool LineTail::read(const Folder& folder, std::int64_t max_bytes,
                     const std::function<void()>& restart,
                     const std::function<void(std::string_view)>& take) {
   const std::optional<OpenFile> file = folder.open(name_);
-  if (!file) return false;  // what was read stays; a resumed run replaces the file in a moment
+  if (!file) return false;  // keep what was read; a resumed run replaces the file shortly
   const FileStamp stamp = file->stamp();
   if (stamp == stamp_ && offset_ == stamp.size) return false;
   if (!is_the_same(*file, stamp)) {

@@ -1,12 +1,12 @@
-// The lines of a file that grows, each once: only what is new since the last look is read.
+// The lines of a growing file, each once: only what is new since the last look is read.
 //
 //   LineTail tail("metrics.jsonl");
 //   tail.read(
 //       run, 8 << 20, [&] { rows.clear(); },
 //       [&](std::string_view line) { rows.emplace_back(line); });
 //
-// A last line without its end waits until it has one. A file that was replaced, cut or rewritten
-// before the place that was reached is read again from its beginning.
+// An incomplete last line waits for its newline. A file that was replaced, truncated or rewritten
+// before the current offset is read again from the start.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 
 namespace antisd::inline report {
 
-inline constexpr std::int64_t kMaxTailLineBytes = 1 << 20;  // longer lines are passed over
+inline constexpr std::int64_t kMaxTailLineBytes = 1 << 20;  // longer lines are skipped
 
 class LineTail {
  public:
   explicit LineTail(std::string name) : name_(std::move(name)) {}
 
-  // Reads about `max_bytes` at most; true where there is more. `restart` comes before the first
+  // Reads at most about `max_bytes`; true if there is more. `restart` is called before the first
   // line of a file that is read again.
   bool read(const Folder& folder, std::int64_t max_bytes, const std::function<void()>& restart,
             const std::function<void(std::string_view)>& take);
@@ -36,8 +36,8 @@ class LineTail {
 
   std::string name_;
   FileStamp stamp_;
-  std::int64_t offset_ = 0;    // behind the last line end that was taken
-  std::string before_offset_;  // the last bytes before it
+  std::int64_t offset_ = 0;    // after the last newline taken
+  std::string before_offset_;  // the last bytes before offset_
   bool in_long_line_ = false;
 };
 

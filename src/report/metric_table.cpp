@@ -13,7 +13,7 @@ namespace {
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLargestStep = 1e15;
 
-// Of the finite values of rows [0, last] whose step is within the window that ends at `last`.
+// The mean of the finite values of rows [0, last] whose step is in the window that ends at `last`.
 double running_mean(std::span<const std::int64_t> steps, std::span<const double> values,
                     std::size_t last) {
   double sum = 0;

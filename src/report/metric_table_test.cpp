@@ -85,14 +85,14 @@ TEST(Buckets, WidthIsTheSmallestPowerOfTwo) {
   EXPECT_LT(1'000'000'000'000'000 / bucket_width(1'000'000'000'000'000), kMaxBuckets);
 }
 
-// Against a search through all rows for every bucket.
+// Compared with a search through all rows for every bucket.
 TEST(Buckets, KeepExtremesInTheirOrderAndTheRunningMean) {
   std::mt19937 random(7);
   for (const std::int64_t width : {1, 2, 8, 64}) {
     std::vector<std::int64_t> steps;
     std::vector<double> values;
     for (std::int64_t step = 1; step < 700; ++step) {
-      if (random() % 11 == 0) continue;  // rows that the disk refused
+      if (random() % 11 == 0) continue;  // missing rows
       steps.push_back(step);
       values.push_back(random() % 7 == 0 ? std::nan("") : static_cast<double>(random() % 1000));
     }

@@ -1,5 +1,5 @@
-// The texts of page_files/ and Chart.js (MIT, its notice is part of the text), put into the program
-// at build time.
+// The texts of page_files/ and Chart.js (MIT; its notice is part of the text), embedded at build
+// time.
 #pragma once
 
 #include <string_view>

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::size_t kSampleSteps = 3, kSamplePrompts = 4, kSamplesOfAPrompt = 4;
 constexpr std::size_t kSampleRuns = 12;
-constexpr std::size_t kSampleBudget = 2'000'000;  // bytes of text in all
+constexpr std::size_t kSampleBudget = 2'000'000;  // bytes of text in total
 constexpr SampleLimits kLimits{.file_bytes = 16 << 20, .rows = 512, .text_bytes = 6'000};
 
-// The first, a middle and the last of the steps that most runs have dumps of.
+// The first, a middle and the last of the steps for which most runs have dumps.
 std::vector<std::int64_t> common_steps(const RunSet& runs) {
   std::map<std::int64_t, std::size_t> count;
   for (const RunSet::Entry& entry : runs.runs()) {
@@ -38,7 +38,7 @@ std::vector<std::int64_t> common_steps(const RunSet& runs) {
 
 std::set<std::string> common_prompts(const std::map<std::string, Json>& by_run) {
   std::map<std::string, std::size_t> count;
-  std::vector<std::string> order;  // that of the dumps
+  std::vector<std::string> order;  // as in the dumps
   for (const auto& [id, answer] : by_run) {
     std::set<std::string> prompts;
     for (const Json& row : answer["rows"])

@@ -1,4 +1,4 @@
-// The page that compares runs: one file with everything in it, or the same page live.
+// The page that compares runs: one self-contained file, or the same page live.
 //
 //   RunSet runs;
 //   runs.add("grpo", Folder("runs/grpo"));
@@ -15,11 +15,11 @@ namespace antisd::inline report {
 
 std::string report_html(const RunSet& runs, const std::string& title);
 
-// Asks /api/update and /api/samples of the server it came from.
+// Requests /api/update and /api/samples from its server.
 std::string live_html(const std::string& title, const std::string& nonce);
 
-// Responses that the report carries, {STEP: {ID: {"rows", "whole"}}}: a few steps and prompts that
-// most runs have in common, bounded in size.
+// The responses in the report, {STEP: {ID: {"rows", "whole"}}}: a few steps and prompts that most
+// runs have in common, limited in size.
 Json choose_samples(const RunSet& runs);
 
 }  // namespace antisd::inline report

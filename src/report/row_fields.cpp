@@ -14,7 +14,7 @@ void skip_space(std::string_view text, std::size_t& at) {
     ++at;
 }
 
-// `at` is on a quote and moves behind the closing one. False where there is none.
+// `at` is on a quote and moves past the closing one. False if there is none.
 bool skip_string(std::string_view text, std::size_t& at) {
   for (++at; at < text.size(); ++at) {
     if (text[at] == '\\') {

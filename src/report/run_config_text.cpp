@@ -23,7 +23,7 @@ void flatten(const toml::table& table, const std::string& prefix, ConfigText& ou
     }
     std::ostringstream text;
     if (const auto* number = node.as_floating_point()) {
-      text << toml_value(number->get());  // the shortest that reads back as the same
+      text << toml_value(number->get());  // shortest text that reads back the same
     } else {
       node.visit([&](const auto& value) { text << value; });
     }

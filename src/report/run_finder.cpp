@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kMaxDepth = 6;
 constexpr std::size_t kMaxRuns = 500;
-constexpr std::size_t kMaxEntries = 20'000;  // of a folder
-constexpr std::size_t kMaxFolders = 20'000;  // that are looked into
+constexpr std::size_t kMaxEntries = 20'000;  // per folder
+constexpr std::size_t kMaxFolders = 20'000;  // searched
 
 class Search {
  public:
@@ -21,7 +21,7 @@ class Search {
     if (runs.size() >= kMaxRuns || seen_.size() >= kMaxFolders) return;
     std::error_code error;
     const auto canonical = std::filesystem::canonical(folder.path(), error);
-    if (error || !seen_.insert(canonical.string()).second) return;  // links lead in circles
+    if (error || !seen_.insert(canonical.string()).second) return;  // links can form cycles
     if (is_run(folder)) {
       runs.push_back({name, folder});
       return;

@@ -38,8 +38,8 @@ double average_of(const Json& evaluation) {
   return count > 0 ? sum / count : -1;
 }
 
-// pass@k curves are shown for the peak and the last evaluation; those of all would outweigh the
-// rest of the page.
+// pass@k curves are shown for the peak and the last evaluation; those of all would be larger than
+// the rest of the page.
 Json evaluations_json(const std::map<std::int64_t, Json>& evaluations) {
   const std::int64_t peak = peak_step(evaluations);
   Json out = Json::array();

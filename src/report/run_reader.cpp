@@ -17,7 +17,7 @@ constexpr std::size_t kMaxFolderEntries = 10'000;
 constexpr std::size_t kMaxWarningBytes = 1'000;
 constexpr std::int64_t kMaxSmallFile = 4 << 20;
 
-// Reads `name` when it changed since `seen`; false where there is nothing new.
+// Reads `name` if it changed since `seen`; false if there is nothing new.
 bool read_changed(const Folder& folder, const std::string& name, FileStamp& seen,
                   std::string& text) {
   const std::optional<OpenFile> file = folder.open(name);
@@ -112,7 +112,7 @@ bool RunReader::read_evaluations() {
     FileStamp stamp = evaluation_stamps_.contains(step) ? evaluation_stamps_[step] : FileStamp();
     std::string text;
     const bool is_new = read_changed(folder_, name, stamp, text);
-    if (stamp.size < 0) continue;  // not evaluated to the end yet
+    if (stamp.size < 0) continue;  // evaluation not finished
     stamps[step] = stamp;
     if (!is_new) continue;
     changed = true;
@@ -185,7 +185,7 @@ std::vector<std::string> RunReader::notes() const {
   for (const auto& [file, problem] : problems_)
     notes.push_back(problem);
   if (broken_rows_ > 0)
-    notes.push_back(fmt::format("metrics.jsonl: {} lines are no rows of a step", broken_rows_));
+    notes.push_back(fmt::format("metrics.jsonl: {} lines are not a step's rows", broken_rows_));
   if (table_.left_out())
     notes.push_back(
         fmt::format("metrics.jsonl: only {} metrics and {} rows are shown", kMaxColumns, kMaxRows));

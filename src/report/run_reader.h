@@ -1,5 +1,5 @@
-// A run directory as a page shows it, read while the run writes: each refresh takes only what is
-// new. A file that is missing, torn or damaged costs what it would have shown, and a note says so.
+// A run directory as a page shows it, read while the run writes: each refresh reads only what is
+// new. A missing, incomplete or damaged file is left out, with a note.
 //
 //   RunReader run("antisd-0", Folder("runs/antisd-0"));
 //   while (run.refresh(8 << 20).more) {}
@@ -22,7 +22,7 @@ namespace antisd::inline report {
 
 struct RunWarning {
   std::string text;
-  std::string first, last;  // times, as the log gives them
+  std::string first, last;  // times, as in the log
   std::int64_t count = 0;
 };
 
@@ -33,13 +33,13 @@ struct GateEvent {
 
 class RunReader {
  public:
-  // `name` is what the page calls the run.
+  // `name` is the run's name on the page.
   RunReader(std::string name, Folder folder);
 
   struct Change {
     std::int64_t first_step = -1;  // rows from this step on are new; -1: none
     bool facts = false;            // anything else
-    bool more = false;             // metrics.jsonl or log.txt holds more than was read
+    bool more = false;             // metrics.jsonl or log.txt has more than was read
   };
   // Reads about `max_bytes` of each growing file.
   Change refresh(std::int64_t max_bytes);
@@ -48,13 +48,13 @@ class RunReader {
   const Folder& folder() const { return folder_; }
   const MetricTable& table() const { return table_; }
   const ConfigText& config() const { return config_; }
-  const Json& run() const { return run_; }  // what is shown of run.json
+  const Json& run() const { return run_; }  // the shown part of run.json
   const std::vector<RunWarning>& warnings() const { return warnings_; }
   const std::vector<GateEvent>& gate_events() const { return gate_events_; }  // the latest ones
   const std::map<std::int64_t, Json>& evaluations() const { return evaluations_; }  // by step
   const std::vector<std::int64_t>& dumps() const { return dumps_; }  // steps of rollouts/
   std::vector<std::string> notes() const;                            // what could not be read
-  std::string method() const;                                        // "" where nothing tells
+  std::string method() const;                                        // "" if unknown
   std::int64_t rows_written_ns() const { return rows_.stamp().modified_ns; }
 
  private:

@@ -44,7 +44,7 @@ TEST(RunReader, ReadsAgainWhatWasCutOrReplaced) {
   put(folder / "metrics.jsonl", metrics_row(1, 0.5) + metrics_row(2, 0.5));  // shorter, same inode
   EXPECT_EQ(run.refresh(kAll).first_step, 0);
   EXPECT_THAT(run.table().find("critic/rewards/mean")->values, ElementsAre(0.5, 0.5));
-  // As long as before and longer, under another inode and under the same one.
+  // As long as before and longer, with another inode and with the same one.
   put(folder / "new", metrics_row(1, 0.7) + metrics_row(2, 0.7));
   fs::rename(folder / "new", folder / "metrics.jsonl");
   run.refresh(kAll);
@@ -135,7 +135,7 @@ TEST(RunReader, DamagedFilesAreNoted) {
   run.refresh(kAll);
   EXPECT_EQ(run.table().steps().size(), 1u);
   EXPECT_THAT(run.notes(), ElementsAre(HasSubstr("config.toml:"), HasSubstr("run.json"),
-                                       HasSubstr("2 lines are no rows")));
+                                       HasSubstr("2 lines are not a step's rows")));
 }
 
 TEST(Folder, NothingBeyondTheBoundary) {

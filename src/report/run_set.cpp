@@ -54,12 +54,12 @@ void RunSet::note(Entry& entry, const RunReader::Change& change, std::int64_t wi
   if (change.first_step < 0) return;
   entry.marks.push_back({version_, change.first_step, width_before});
   if (entry.marks.size() <= kMaxMarks) return;
-  // Who comes from before the marks that are left gets everything.
+  // A reader with a version before the remaining marks gets everything.
   entry.marks.erase(entry.marks.begin(), entry.marks.end() - kMaxMarks / 2);
   entry.marks.front().first_step = 0;
 }
 
-// Series and differences change rarely and cost a look at every configuration.
+// Series and differences change rarely and need every configuration.
 void RunSet::describe_set() {
   std::vector<NamedConfig> configs;
   for (const Entry& entry : runs_)
@@ -90,7 +90,7 @@ void RunSet::describe_set() {
 
 std::shared_ptr<const RunSet::AllRows> RunSet::all_rows(const Entry& entry) const {
   const std::int64_t newest = entry.marks.empty() ? 0 : entry.marks.back().version;
-  // Held while writing, so that fifty browsers that come at once cost as much as one.
+  // Held while writing, so that fifty browsers at once cost as much as one.
   const std::lock_guard lock(all_rows_mutex_);
   std::shared_ptr<const AllRows>& kept = all_rows_[entry.id];
   if (kept == nullptr || kept->version != newest) {

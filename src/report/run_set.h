@@ -1,11 +1,11 @@
-// The runs of a page, and what a reader of the page does not know yet.
+// The runs of a page, and what a reader of the page does not have yet.
 //
 //   RunSet runs;  // or RunSet runs(compare)
 //   runs.add("grpo", Folder("runs/grpo"));
 //   runs.refresh(8 << 20);
 //   send(runs.update(0));        // everything
 //   runs.refresh(8 << 20);
-//   send(runs.update(version));  // what is new since the answer of this version
+//   send(runs.update(version));  // changes since the answer with this version
 //
 // An answer is JSON:
 //   {"version": 17,
@@ -15,8 +15,8 @@
 //              "rows": {"width", "from", "last", "written",
 //                       "columns": {NAME: [[first], [second], [mean]]},
 //                       "times": {NAME: [sum, count]}}}]}
-// with "set", "facts" and "rows" absent where nothing of them is new. Columns hold buckets
-// (metric_table.h) from number `from` on; those before are as they were.
+// with "set", "facts" and "rows" absent if they have not changed. Columns hold buckets
+// (metric_table.h) from number `from` on; earlier ones are unchanged.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +32,18 @@
 
 namespace antisd::inline report {
 
-// One thread at a time; what is const may run beside each other.
+// One thread at a time; const functions may run concurrently.
 class RunSet {
  public:
-  // What `compare` says of the runs stands in the page above their evaluations: null, or a table of
-  // texts {"head": [..], "rows": [[..]]} that begin with the run's name. Called again when a
-  // run's facts have changed.
+  // `compare` makes the table above the runs' evaluations: null, or texts {"head": [..], "rows":
+  // [[..]]} that start with the run's name. It is called again when a run's facts change.
   using Compare = std::function<Json(const RunSet&)>;
   explicit RunSet(Compare compare = {}) : compare_(std::move(compare)) {}
 
   void add(std::string name, Folder folder);
   void remove_if(const std::function<bool(const RunReader&)>& goes);
 
-  // Reads about `max_bytes` of each growing file; true where there is more.
+  // Reads about `max_bytes` of each growing file; true if there is more.
   bool refresh(std::int64_t max_bytes);
 
   std::string update(std::int64_t since) const;
@@ -53,7 +52,7 @@ class RunSet {
   struct Entry {
     std::string id;
     std::unique_ptr<RunReader> reader;
-    // A mark for each refresh that changed rows: what somebody who knows only older versions needs.
+    // One per refresh that changed rows: what a reader with an older version needs.
     struct Mark {
       std::int64_t version, first_step, width_before;
     };
@@ -65,7 +64,7 @@ class RunSet {
   const RunReader* find(const std::string& id) const;
 
  private:
-  // All rows of a run as JSON, for the browsers that open a page: kept until the rows change.
+  // All rows of a run as JSON, for browsers that open a page: kept until the rows change.
   struct AllRows {
     std::int64_t version = 0;
     std::string json;

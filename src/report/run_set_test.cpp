@@ -18,8 +18,7 @@ using ::testing::Not;
 using testing::put;
 constexpr std::int64_t kWhole = 1 << 30;
 
-// What the page's script does with an update: buckets from `from` on take the place of what was
-// there.
+// Applies an update as the page's script does: buckets from `from` on replace the existing ones.
 struct Reader {
   std::int64_t version = 0;
   std::map<std::string, std::map<std::string, std::vector<Json>>> first;  // run, column
@@ -77,7 +76,7 @@ TEST(RunSet, AReaderOfUpdatesSeesWhatANewOneSees) {
   Reader patient, late;
   std::int64_t step = 3;
   for (int round = 0; round < 40; ++round) {
-    // Grows past several widths; once it is cut back, once it is replaced by a shorter file.
+    // Grows past several widths; it is cut back once, and replaced by a shorter file once.
     std::string rows;
     for (int i = 0; i < 37 * (1 + round % 3); ++i) {
       ++step;

@@ -28,7 +28,7 @@ std::string shortened(std::string text, std::size_t limit) {
                      text.substr(tail));
 }
 
-// Null where the line is no rollout row.
+// Null if the line is not a rollout row.
 Json sample_of(std::string_view line, std::size_t text_bytes) {
   Json row = Json::object();
   const bool whole = for_each_field(line, [&](std::string_view key, std::string_view value) {
@@ -37,7 +37,7 @@ Json sample_of(std::string_view line, std::size_t text_bytes) {
     } else if (key == "text") {
       if (auto text = string_of(value)) row["text"] = shortened(std::move(*text), text_bytes);
     } else if (key == "prompt_id" || key == "reason" || key == "context_source") {
-      // An id may be a number in data of other systems.
+      // In other systems' data an id may be a number.
       const auto text = string_of(value);
       row[std::string(key)] = shortened(text ? *text : std::string(value), 500);
     } else if (key == "reward" || key == "sample") {

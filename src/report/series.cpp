@@ -19,11 +19,11 @@ std::string key_of_series(const ConfigText& config) {
   return key;
 }
 
-// What the names begin with alike, without the words that lead to a seed: "runs/grpo-seed".
+// The names' common prefix, without the words that lead to a seed: "runs/grpo-seed".
 std::string common_name(std::span<const NamedConfig> all, const std::vector<std::size_t>& runs) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::string name = all[runs[0]].name;
-  bool inside_number = false;  // seeds 10 and 11: the names part within
+  bool inside_number = false;  // seeds 10 and 11: the prefix ends inside a number
   for (const std::size_t run : runs) {
     const std::string& other = all[run].name;
     const auto [end, rest] = std::mismatch(name.begin(), name.end(), other.begin(), other.end());

@@ -1,5 +1,5 @@
-// Which runs belong together: those that differ in nothing but the seed are one series, and what
-// tells the others apart.
+// Which runs belong together (runs that differ only in the seed are one series), and how the others
+// differ.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace antisd::inline report {
 struct NamedConfig {
   std::string name;
   std::string method;
-  ConfigText config;  // empty where it could not be read: such a run stands alone
+  ConfigText config;  // empty if unreadable: the run is then its own series
 };
 
 struct Series {
@@ -21,16 +21,16 @@ struct Series {
   std::vector<std::size_t> runs;  // in their order
 };
 
-// Where a run writes its files ([record], [checkpoint]) makes no difference. Two runs of one seed
-// are not two seeds: the second begins a series of its own.
+// Where a run writes its files ([record], [checkpoint]) does not matter. A second run of the same
+// seed starts its own series.
 std::vector<Series> group_by_seed(std::span<const NamedConfig> runs);
 
 struct ConfigDifference {
   std::string key;
-  std::vector<std::string> values;  // one per run; "" where it has no such key
+  std::vector<std::string> values;  // one per run; "" if it has no such key
 };
 
-// Keys that not all runs have alike, record.dir and the runs without a configuration left aside.
+// Keys whose values differ between runs, except record.dir and runs without a configuration.
 std::vector<ConfigDifference> config_differences(std::span<const NamedConfig> runs);
 
 }  // namespace antisd::inline report

@@ -1,4 +1,4 @@
-// For tests alone: run directories as the trainer leaves them, made of a few numbers.
+// For tests only: run directories as the trainer writes them, from a few numbers.
 #pragma once
 
 #include <cmath>
@@ -61,7 +61,7 @@ inline std::string rollout_line(std::int64_t step, const std::string& prompt, in
          "\n";
 }
 
-// A whole run of `steps` steps whose reward is step / 100.
+// A complete run of `steps` steps whose reward is step / 100.
 inline void make_run(const std::filesystem::path& run, std::string_view method, int seed,
                      int steps) {
   put(run / "config.toml", config_text(method, seed));

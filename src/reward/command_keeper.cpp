@@ -22,7 +22,7 @@ namespace antisd::inline reward {
 namespace {
 
 constexpr std::size_t kToldBytes = 4000;
-constexpr int kKillRounds = 5000, kRoundMicroseconds = 2000;  // 10 s for the last process to go
+constexpr int kKillRounds = 5000, kRoundMicroseconds = 2000;  // 10 s for the last process to end
 
 // Without the handlers of pthread_atfork, which take locks.
 pid_t plain_fork() {
@@ -37,7 +37,7 @@ void block_all_signals() {
 
 [[noreturn]] void run_shell(const char* command, int channel, int errors) {
   setsid();
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // of a keeper that somebody killed
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // if the keeper is killed
   for (const int number : {SIGPIPE, SIGCHLD, SIGXFSZ})
     signal(number, SIG_DFL);
   sigset_t none;
@@ -49,7 +49,7 @@ void block_all_signals() {
   _exit(127);
 }
 
-// The parent of a process, by /proc/PID/stat: "PID (NAME) STATE PARENT ...".
+// The parent of a process, from /proc/PID/stat: "PID (NAME) STATE PARENT ...".
 pid_t parent_of(const char* number) {
   char path[64] = "/proc/";
   strcat(strcat(path, number), "/stat");
@@ -68,14 +68,14 @@ pid_t parent_of(const char* number) {
   return parent;
 }
 
-// A child keeps its number until it is waited for, which only this process does: the signal cannot
-// reach another one.
+// A child keeps its pid until it is waited for, which only this process does: the signal cannot
+// reach another process.
 void kill_children() {
   const int folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
   const pid_t self = static_cast<pid_t>(syscall(SYS_getpid));
   alignas(8) char entries[16384];
-  constexpr std::size_t kLength = 16, kName = 19;  // where linux_dirent64 has them
+  constexpr std::size_t kLength = 16, kName = 19;  // their offsets in linux_dirent64
   for (long size; (size = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;)
     for (long at = 0; at < size;) {
       std::uint16_t length;
@@ -112,7 +112,7 @@ class Keeper {
     }
   }
 
-  // A generation dies in each round: the children of what was killed are then this process's.
+  // Each round kills a generation: its children then become this process's children.
   void end_all() {
     kill(-shell_, SIGKILL);
     for (int round = 0; round < kKillRounds; ++round) {
@@ -137,14 +137,14 @@ class Keeper {
     int status;
     for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
       if (ended != shell_) continue;
-      if (pending_ == 0 && errors_ >= 0) take_errors();  // its last words before its end
+      if (pending_ == 0 && errors_ >= 0) take_errors();  // its last output before its end
       char message[1 + sizeof status] = {kKeeperStatus};
       memcpy(message + 1, &status, sizeof status);
       send(link_, message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
   }
 
-  // False where there is nothing to take now.
+  // False if there is nothing to take now.
   bool take_errors() {
     const ssize_t size = read(errors_, buffer_ + 1, sizeof buffer_ - 1);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -165,7 +165,7 @@ class Keeper {
   void hand_on_errors() {
     const ssize_t size = write(2, buffer_ + 1 + written_, pending_ - written_);
     if (size < 0 && errno == EINTR) return;
-    written_ += size > 0 ? static_cast<std::size_t>(size) : pending_;  // nobody reads: dropped
+    written_ += size > 0 ? static_cast<std::size_t>(size) : pending_;  // no reader: dropped
     if (written_ >= pending_) pending_ = 0;
   }
 
@@ -192,7 +192,7 @@ class Keeper {
   _exit(0);
 }
 
-// The descriptors of an order; -1 where it brought none.
+// The descriptors of a request; -1 if there were none.
 struct Order {
   int channel = -1, link = -1;
 };
@@ -208,7 +208,7 @@ Order read_order(int control, char* text) {
   ssize_t size;
   while ((size = recvmsg(control, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
   }
-  if (size <= 0) _exit(0);  // the other end is gone
+  if (size <= 0) _exit(0);  // the other end is closed
   Order order;
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_len == CMSG_LEN(2 * sizeof(int)))
@@ -222,7 +222,7 @@ Order read_order(int control, char* text) {
   signal(SIGCHLD, SIG_IGN);  // keepers need not be waited for
   constexpr int kControl = 3, kHigh = 200;
   const int control = fcntl(given, F_DUPFD, kHigh), null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  // Nothing of the run's stays open here: a lock on its folder would outlive it for a moment.
+  // Keeps none of the run's descriptors open: a lock on its folder would outlive it.
   if (control < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
       dup3(control, kControl, O_CLOEXEC) < 0)
     _exit(1);

@@ -1,9 +1,9 @@
-// The processes behind SupervisedCommand: a starter, and one keeper for each command.
+// The processes behind SupervisedCommand: a starter, and one keeper per command.
 //
-// Both are copies of this process that never call exec, beside the locks of threads which do not
-// exist there: they make system calls alone.
+// Both are forks of this process that never call exec. They may hold locks of threads that do not
+// exist in them, so they only make system calls.
 //
-//   order to the starter:  the command's text with its 0, and two descriptors: channel and link
+//   request to the starter: the command's text with its final 0, and two descriptors: channel, link
 //   on the link:           'e' bytes (of standard error), 's' int (the status of wait(2))
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace antisd::inline reward {
 
-inline constexpr std::size_t kMaxCommand = 100'000;  // a packet holds it
+inline constexpr std::size_t kMaxCommand = 100'000;  // fits in a packet
 inline constexpr std::size_t kMaxKeeperMessage = 4097;
 inline constexpr char kKeeperErrors = 'e', kKeeperStatus = 's';
 
-// The number of the new process, or -1. It ends when the other end of `control` does.
+// The pid of the new process, or -1. It ends when the other end of `control` closes.
 int start_keeper_starter(int control);
 
 }  // namespace antisd::inline reward

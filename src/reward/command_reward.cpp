@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxLine = 16 << 20;
-constexpr int kMaxStrayLines = 1000;  // answers to requests that were given up, and log lines
+constexpr int kMaxStrayLines = 1000;  // answers to abandoned requests, and log lines
 constexpr int kEndMilliseconds = 100;
 constexpr std::size_t kShownErrorLines = 5;
 
@@ -32,7 +32,7 @@ std::string shortened(const std::string& line) {
 
 }  // namespace
 
-// One process. Any failure is a text; the worker is then of no more use.
+// One process. A failure is a text; the worker is then unusable.
 class CommandReward::Worker {
  public:
   explicit Worker(const std::string& command) {
@@ -42,7 +42,7 @@ class CommandReward::Worker {
     fcntl(channel_.get(), F_SETFL, O_NONBLOCK);
   }
 
-  // The line that answers, or the reason why there is none.
+  // The answering line, or the reason why there is none.
   std::optional<std::string> ask(const std::string& line, Clock::time_point deadline,
                                  std::string& problem) {
     for (std::size_t sent = 0; sent < line.size();) {
@@ -87,7 +87,7 @@ class CommandReward::Worker {
  private:
   enum class Wait { kReady, kLate, kEnded };
 
-  // A program that failed has ended, even where a process that it left holds its output open.
+  // A program that failed has ended, even if a process that it started holds its output open.
   Wait wait(short events, Clock::time_point deadline) {
     while (true) {
       const auto left =
@@ -97,7 +97,7 @@ class CommandReward::Worker {
       if (poll(waits, 2, static_cast<int>(std::min<std::int64_t>(left + 1, 1 << 30))) < 0) continue;
       if (waits[0].revents != 0) return Wait::kReady;
       if (waits[1].revents == 0) continue;
-      process_->first_errors();  // takes the status along
+      process_->first_errors();  // also receives the status
       if (process_->wait_status(0).value_or(0) != 0) return Wait::kEnded;
     }
   }
@@ -108,7 +108,7 @@ class CommandReward::Worker {
   }
 
   std::string describe_end() {
-    // Closing the channel comes before the end of the process; it gets a moment to be told apart.
+    // The channel closes before the process ends; wait a moment for its status.
     const std::optional<int> status = process_->wait_status(kEndMilliseconds);
     if (!status) return "reward.command closed its output";
     return WIFSIGNALED(*status)
@@ -127,7 +127,7 @@ CommandReward::CommandReward(CommandRewardOptions options) : options_(std::move(
                      {.where = "reward.command", .remedy = "name a program that writes rewards"});
   if (!(options_.timeout_s > 0) || options_.workers < 0)
     throw InputError("timeout_s must be above 0 and workers at least 0",
-                     {.where = "reward", .remedy = "mend reward.timeout_s or reward.workers"});
+                     {.where = "reward", .remedy = "correct reward.timeout_s or reward.workers"});
   if (options_.workers == 0)
     options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   start_supervision();
@@ -160,7 +160,7 @@ RewardLine read_reward_line(const std::string& text, std::int64_t id) {
   try {
     answer = parse_json(text, "reward.command");
   } catch (const InputError&) {
-    // Not JSON, but what Python's and JavaScript's mathematics end in.
+    // Not JSON, but the result of non-finite arithmetic in Python and JavaScript.
     const bool not_finite =
         text.find("\"reward\"") != std::string::npos &&
         (text.find("NaN") != std::string::npos || text.find("Infinity") != std::string::npos);
@@ -172,7 +172,7 @@ RewardLine read_reward_line(const std::string& text, std::int64_t id) {
   Verdict& verdict = line.verdict;
   if (!answer.is_object() || !answer.contains("id") || !answer.contains("reward")) {
     line.kind = RewardLine::kGarbage;
-    verdict.reason = "reward.command wrote something else than an answer: " + shortened(text);
+    verdict.reason = "reward.command wrote something other than an answer: " + shortened(text);
     return line;
   }
   if (answer["id"] != id) {
@@ -196,7 +196,7 @@ RewardLine read_reward_line(const std::string& text, std::int64_t id) {
 
 namespace {
 
-// The first lines of a program's standard error, for one message.
+// The first lines of a program's standard error, for a message.
 std::string quoted_errors(const std::string& errors) {
   std::string text;
   std::size_t begin = 0;
@@ -234,7 +234,7 @@ bool CommandReward::ask(Worker& worker, const Json& request, Verdict& verdict) {
     text = worker.read_line(deadline, verdict.reason);
   }
   if (text) verdict.reason = "reward.command writes lines without an answer";
-  if (!log.empty()) verdict.reason += fmt::format("; the last line of it that is no JSON: {}", log);
+  if (!log.empty()) verdict.reason += fmt::format("; its last line that is not JSON: {}", log);
   return false;
 }
 
@@ -243,8 +243,8 @@ void CommandReward::note_log_line(const std::string& line) {
   if (log_line_said_) return;
   log_line_said_ = true;
   warnings_.push_back(
-      fmt::format("reward.command writes lines to standard output that are no JSON; they are "
-                  "skipped, standard error is the place for them: {}",
+      fmt::format("reward.command writes lines to standard output that are not JSON; they are "
+                  "skipped, write them to standard error: {}",
                   line));
 }
 
@@ -278,7 +278,7 @@ void CommandReward::probe(const Json& request) {
   std::string errors;
   try {
     answered = worker && ask(*worker, request, verdict);
-    if (!answered) {  // none yet, or one that ended while nobody asked it
+    if (!answered) {  // no process yet, or one that ended while idle
       worker = std::make_unique<Worker>(options_.command);
       answered = ask(*worker, request, verdict);
       if (!answered) errors = quoted_errors(worker->first_errors());

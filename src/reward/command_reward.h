@@ -1,17 +1,17 @@
-// A reward of the user's own, in any language: a pool of processes that read one request per line
-// and write one answer per line.
+// A user's own reward, in any language: a pool of processes that read one request per line and
+// write one answer per line.
 //
 //   CommandReward reward({.command = "python3 my_reward.py", .workers = 4});
 //   Verdict verdict = reward.grade({{"problem", "2+2"}, {"response", "4"}});
 //
 // The protocol:
 //   to the process:    {"id": 7, "problem": "2+2", "response": "4"}
-//   from the process:  {"id": 7, "reward": 1.0, "reason": "right"}     reward null: it cannot tell
+//   from the process:  {"id": 7, "reward": 1.0, "reason": "right"}     reward null: undecided
 //
 // A process that ends, writes JSON that is not an answer, or does not answer in time is ended and
 // restarted; its request has no reward. Lines with another request's id are skipped, and so are
-// lines that are not JSON, with one warning. Nothing that a process started outlives it or this
-// process (reward/supervised_command.h).
+// lines that are not JSON, with one warning. No process that it started outlives it or this process
+// (reward/supervised_command.h).
 #pragma once
 
 #include <condition_variable>
@@ -27,8 +27,8 @@ namespace antisd::inline reward {
 
 struct CommandRewardOptions {
   std::string command;    // for /bin/sh
-  double timeout_s = 10;  // for one answer
-  int workers = 0;        // 0: one for each core
+  double timeout_s = 10;  // per answer
+  int workers = 0;        // 0: one per core
 };
 
 // A line that the process wrote, read as the answer to one request.
@@ -36,31 +36,30 @@ struct RewardLine {
   enum {
     kAnswer,
     kOther,   // the answer to another request
-    kLog,     // no JSON
-    kGarbage  // JSON, but no answer
+    kLog,     // not JSON
+    kGarbage  // JSON, but not an answer
   } kind = kAnswer;
-  Verdict verdict;  // of an answer; of garbage, the reason
+  Verdict verdict;  // of an answer; for garbage, the reason
 };
 
 RewardLine read_reward_line(const std::string& text, std::int64_t id);
 
 class CommandReward {
  public:
-  // Throws InputError where the command is empty or a number is out of range. Processes start when
-  // they are needed.
+  // Throws InputError if the command is empty or a number is out of range. Processes are started on
+  // demand.
   explicit CommandReward(CommandRewardOptions options);
   ~CommandReward();
 
-  // `request` is an object; its id is replaced by one of the pool's. Any number of threads may call
-  // it.
+  // `request` is an object; its id is replaced by the pool's. Any number of threads may call it.
   Verdict grade(const Json& request);
 
-  // Asks once, of a process that is there or a new one. RunError, with how it ended and the first
-  // lines of its standard error, where it does not answer or its answer is not a reward; "it cannot
-  // tell" is one.
+  // Sends one request to an existing or new process. RunError, with how it ended and the first
+  // lines of its standard error, if it does not answer or its answer is not a reward; null counts
+  // as one.
   void probe(const Json& request);
 
-  // What the user should know and was not told yet.
+  // Warnings that the user has not seen yet.
   std::vector<std::string> take_warnings();
 
  private:

@@ -61,8 +61,8 @@ TEST_F(CommandRewardTest, GivesRewards) {
 TEST_F(CommandRewardTest, FailuresAreNullAndTheNextRequestWorks) {
   CommandReward reward({.command = command_, .timeout_s = 3, .workers = 1});
   const std::pair<const char*, const char*> failures[] = {
-      {"crash", "status 3"}, {"die", "signal 9"},         {"hang", "in time"},
-      {"garbage", "hello"},  {"array", "something else"}, {"flood", "without an end"}};
+      {"crash", "status 3"}, {"die", "signal 9"},          {"hang", "in time"},
+      {"garbage", "hello"},  {"array", "something other"}, {"flood", "without an end"}};
   for (const auto& [what, reason] : failures) {
     const Verdict verdict = reward.grade({{"do", what}, {"value", 1}});
     EXPECT_EQ(verdict.reward, std::nullopt) << what;
@@ -118,7 +118,7 @@ TEST_F(CommandRewardTest, ProbeTellsHowAProgramFails) {
   EXPECT_THAT(problem_of("kill -9 $$"), HasSubstr("signal 9"));
   EXPECT_THAT(problem_of("echo waiting; sleep 60", 1),
               AllOf(HasSubstr("in time"), HasSubstr("no JSON: waiting")));
-  EXPECT_THAT(problem_of("cat"), HasSubstr("something else than an answer"));
+  EXPECT_THAT(problem_of("cat"), HasSubstr("something other than an answer"));
   EXPECT_THAT(problem_of("yes no"), HasSubstr("lines without an answer"));
 }
 
@@ -132,7 +132,7 @@ TEST_F(CommandRewardTest, ProbeAcceptsAnAnswerAndKeepsTheProcess) {
   const std::string process = reward.grade({{"value", 1}}).reason;
   EXPECT_NO_THROW(reward.probe({{"value", 1}}));
   EXPECT_EQ(reward.grade({{"value", 1}}).reason, process);
-  // One that ended while nobody asked it is no reason to stop.
+  // A process that ended while idle is not an error.
   kill(std::stoi(process.substr(4)), SIGKILL);
   EXPECT_NO_THROW(reward.probe({{"value", 1}}));
 }
@@ -163,8 +163,7 @@ bool is_gone(pid_t pid) {
   return kill(pid, 0) != 0;
 }
 
-// A program that leaves a process in a session of its own, whose parent is dead, and says its
-// number.
+// A program that leaves a process in its own session, whose parent is dead, and prints its pid.
 class CommandRewardDaemon : public CommandRewardTest {
  protected:
   CommandRewardDaemon() {
@@ -219,7 +218,7 @@ TEST_F(CommandRewardDaemon, EndsWhenTheRunIsKilled) {
 TEST_F(CommandRewardTest, NoProcessIsLeft) {
   pid_t shell = 0;
   {
-    // The shell stays as the parent of python: both must go.
+    // The shell stays as the parent of python: both must be killed.
     CommandReward reward({.command = "python3 " + (folder_ / "worker.py").string() + "; true",
                           .timeout_s = 30,
                           .workers = 1});

@@ -52,7 +52,7 @@ std::optional<int> to_integer(std::string_view token) {
   return value;
 }
 
-// The result of one operation, or nothing where it leaves the allowed range.
+// The result of one operation, or nothing if it is outside the allowed range.
 std::optional<int> apply(int a, char op, int b, int max_result) {
   const long long result = op == '+' ? 0LL + a + b : op == '-' ? 0LL + a - b : 1LL * a * b;
   if (result < 0 || result > max_result) return std::nullopt;
@@ -68,7 +68,7 @@ bool is_operator(std::string_view token) {
   return token == "+" || token == "-" || token == "*";
 }
 
-// The steps of the chain behind `Let` at tokens[at]; empty where one of them is malformed.
+// The steps of the chain after `Let` at tokens[at]; empty if one is malformed.
 std::vector<Step> read_chain(const std::vector<std::string_view>& tokens, std::size_t at,
                              std::size_t end) {
   std::vector<Step> steps;
@@ -92,7 +92,7 @@ bool remove_one(std::vector<int>& values, int value) {
   return true;
 }
 
-// Why a chain is no solution; empty where it is one.
+// Why a chain is not a solution; empty if it is one.
 std::string chain_fault(const CountdownProblem& problem, const std::vector<Step>& steps,
                         const CountdownOptions& options) {
   std::vector<int> available = problem.numbers;
@@ -108,7 +108,7 @@ std::string chain_fault(const CountdownProblem& problem, const std::vector<Step>
   return "";
 }
 
-// Recursive descent over + - * and brackets; every given number is taken where it occurs.
+// Recursive descent over + - * and brackets; each given number is used where it occurs.
 class InfixReader {
  public:
   InfixReader(const std::vector<std::string_view>& tokens, std::vector<int> available,
@@ -169,7 +169,7 @@ class InfixReader {
   std::size_t at_ = 0;
 };
 
-// Where the last box starts, and what it holds.
+// Where the last box starts, and its content.
 struct Box {
   std::size_t begin;
   std::string_view content;
@@ -221,7 +221,7 @@ CountdownProblem read_countdown_problem(const Json& problem) {
                      !problem["numbers"].empty() && small(problem["target"]) &&
                      std::all_of(problem["numbers"].begin(), problem["numbers"].end(), small);
   if (!shape)
-    throw InputError("the problem is no text and has no numbers and target",
+    throw InputError("the problem is neither text nor numbers and target",
                      {.remedy = R"(write it as {"numbers": [4, 11, 3, 6], "target": 29})"});
   return {problem["numbers"].get<std::vector<int>>(), problem["target"].get<int>()};
 }
@@ -234,7 +234,7 @@ Verdict grade_countdown(const CountdownProblem& problem, std::string_view respon
   if (!box) return wrong_verdict("", "no answer found");
 
   std::vector<std::string_view> inside = tokenize(box->content);
-  // Without braces the box ends where words go on.
+  // Without braces the box ends at the next word.
   const auto word = std::find_if(inside.begin(), inside.end(), [](std::string_view token) {
     return std::isalpha(static_cast<unsigned char>(token[0])) != 0;
   });

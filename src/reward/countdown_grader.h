@@ -5,8 +5,8 @@
 //   grade_countdown(problem, "Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds So boxed 29")
 //       .correct();
 //
-// The box may hold an expression over the numbers instead: "boxed ( 6 - 3 ) * 11 - 4" or
-// "\boxed{(6-3)*11-4}"; then the expression alone counts.
+// The box may instead hold an expression over the numbers: "boxed ( 6 - 3 ) * 11 - 4" or
+// "\boxed{(6-3)*11-4}"; then only the expression counts.
 #pragma once
 
 #include <string_view>
@@ -23,11 +23,11 @@ struct CountdownProblem {
 };
 
 struct CountdownOptions {
-  bool at_most_once = false;  // a given number may be left over
-  int max_result = 400;       // every result lies in [0, max_result]
+  bool at_most_once = false;  // a given number may be unused
+  int max_result = 400;       // every result is in [0, max_result]
 };
 
-// Throws InputError where the text has no "Numbers ... target ...".
+// Throws InputError if the text has no "Numbers ... target ...".
 CountdownProblem parse_countdown_problem(std::string_view text);
 // A string as above, or {"numbers": [4, 11, 3, 6], "target": 29}.
 CountdownProblem read_countdown_problem(const Json& problem);

@@ -42,10 +42,10 @@ TEST(Countdown, TheLastCompleteChainBeforeTheBoxCounts) {
   EXPECT_FALSE(
       correct("Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds Wait "
               "Let 4 + 11 = 15 ; 15 * 3 = 45 ; 45 - 6 = 39 no So boxed 29"));
-  // A chain that breaks off does not count.
+  // An incomplete chain does not count.
   EXPECT_TRUE(
       correct("Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds Wait Let 4 + 11 So boxed 29"));
-  // Neither does one behind the box.
+  // Neither does one after the box.
   EXPECT_FALSE(correct("boxed 29 Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds"));
   EXPECT_TRUE(correct("Let 6 - 3 = 3 ; 3 * 11 = 33 ; 33 - 4 = 29 holds So \\boxed{29}"));
   EXPECT_TRUE(correct(
@@ -73,7 +73,7 @@ TEST(Countdown, EveryRuleIsChecked) {
   EXPECT_EQ(
       grade_countdown({{30, 20, 571}, 29}, "Let 30 * 20 = 600 ; 600 - 571 = 29 So boxed 29").reason,
       "a step is wrong");
-  // Repeating one number that was given once: 3 is a result as well as given, but only once each.
+  // 3 occurs as a result and as a given number, but only once each.
   EXPECT_EQ(grade_countdown({{6, 3}, 9}, "Let 6 - 3 = 3 ; 3 + 3 = 6 ; 6 + 3 = 9 So boxed 9").reason,
             "a step uses a number that is not available");
 }

@@ -48,7 +48,7 @@ class ProgramReward : public Grader {
 
   Verdict grade(const GradeRequest& request) override {
     Verdict verdict = reward_.grade(row_of(request));
-    // A program of the user's own says nothing of what it found: the whole response is its answer.
+    // A user's program does not say what it extracted: the whole response is its answer.
     verdict.extracted = request.response;
     return verdict;
   }

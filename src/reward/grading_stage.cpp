@@ -34,7 +34,7 @@ void GradingStage::submit(std::size_t group, const Problem& problem,
 }
 
 Verdict GradingStage::grade(const GradeRequest& request) {
-  // The place is given back also where the grader throws.
+  // Frees the place even if the grader throws.
   struct Leave {
     GradingStage& stage;
     ~Leave() {
@@ -81,7 +81,7 @@ std::vector<GradedGroup> GradingStage::finish(const std::function<bool()>& stop)
   while (!groups_.empty()) {
     if (stop && stop()) {
       std::ranges::move(take_done(), std::back_inserter(done));
-      dropped_ = true;  // what waits in the pool is not graded any more
+      dropped_ = true;  // pending requests in the pool are no longer graded
       groups_.clear();
       break;
     }

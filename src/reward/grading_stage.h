@@ -1,12 +1,12 @@
-// Grading beside sampling, for training, evaluation and `inspect` alike: groups of responses go in
-// as they end, are graded on threads of their own, and their verdicts come out group by group.
+// Grading in parallel with sampling, for training, evaluation and `inspect`: finished groups of
+// responses go in, are graded on separate threads, and their verdicts come out by group.
 //
 //   GradingStage stage(*grader, {.workers = 2});
 //   stage.submit(p, problem, group.responses);        // waits while too many are open
-//   for (GradedGroup& done : stage.take_done()) ...   // those that are finished by now
+//   for (GradedGroup& done : stage.take_done()) ...   // those finished so far
 //   for (GradedGroup& done : stage.finish()) ...      // the rest
 //
-// A truncated response is not looked at: truncated_verdict() says what it is worth.
+// A truncated response is not graded: it gets truncated_verdict().
 #pragma once
 
 #include <atomic>
@@ -29,26 +29,26 @@
 namespace antisd::inline reward {
 
 struct GradingOptions {
-  int workers = 0;         // 0: one for each core
-  std::size_t open = 256;  // responses that may wait or run; submit() waits beyond it
+  int workers = 0;         // 0: one per core
+  std::size_t open = 256;  // responses that may wait or run; submit() waits above it
 };
 
 struct GradedGroup {
-  std::size_t group = 0;          // as it was submitted
-  std::vector<Verdict> verdicts;  // one for each response
-  std::int64_t asked = 0;         // of the grader: truncated responses are not among them
+  std::size_t group = 0;          // as submitted
+  std::vector<Verdict> verdicts;  // one per response
+  std::int64_t asked = 0;         // requests to the grader, without truncated responses
 };
 
-// A reward that is no number from 0 to 1, and the number of the response it was given for.
+// A reward that is not a number from 0 to 1, and the number of its response.
 class BadRewardError : public RunError {
  public:
   BadRewardError(const std::string& what, std::size_t number)
-      : RunError(what, {.where = "reward", .remedy = "mend the grader and go on with --resume"}),
+      : RunError(what, {.where = "reward", .remedy = "fix the grader and continue with --resume"}),
         number(number) {}
   const std::size_t number;
 };
 
-// What a batch asked of the grader: truncated responses are not among it.
+// Counts of a batch's requests to the grader, without truncated responses.
 struct GradeCounts {
   std::int64_t asked = 0, graded = 0;
   std::string last_reason;  // why one has no grade
@@ -61,20 +61,20 @@ class GradingStage {
 
   void submit(std::size_t group, const Problem& problem, std::span<const Response> responses);
 
-  // In the order they went in, without waiting. Rethrows the error of a response that cannot be
-  // graded at all.
+  // In the order they were submitted, without waiting. Rethrows the error of a response that cannot
+  // be graded at all.
   std::vector<GradedGroup> take_done();
-  // Waits for all that is left. Once `stop` says so, only what is done by then comes back: the rest
-  // is dropped. Where responses cannot be graded at all, waits too, then rethrows the first error.
+  // Waits for the rest. Once `stop` returns true, only finished groups are returned and the rest is
+  // dropped. If responses cannot be graded at all, waits too, then rethrows the first error.
   std::vector<GradedGroup> finish(const std::function<bool()>& stop = {});
-  // Waits for all, and writes the verdicts into the batch whose groups were submitted by their
-  // number. BadRewardError where one is no reward.
+  // Waits for all and writes the verdicts into the batch whose groups were submitted by their
+  // number. BadRewardError if one is not a valid reward.
   GradeCounts finish(ResponseBatch& batch);
 
  private:
   struct Open {
     std::size_t group = 0;
-    std::vector<std::optional<std::future<Verdict>>> verdicts;  // none: truncated
+    std::vector<std::optional<std::future<Verdict>>> verdicts;  // nothing: truncated
   };
   static bool is_done(const Open& open);
   static GradedGroup take(Open open);

@@ -65,7 +65,7 @@ TEST(GradingStage, VerdictsComeInTheOrderOfTheGroups) {
     } else {
       EXPECT_EQ(all[g].verdicts[1].reward, 0.25);
     }
-    EXPECT_EQ(all[g].verdicts[2].reward, 0.0);  // right, had it been looked at
+    EXPECT_EQ(all[g].verdicts[2].reward, 0.0);  // it would be right if it were graded
     EXPECT_EQ(all[g].verdicts[2].reason, "truncated");
   }
   EXPECT_LE(grader.peak, 4);

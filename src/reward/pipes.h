@@ -1,4 +1,4 @@
-// Pipes and socket pairs for talking with other processes; closed on exec.
+// Pipes and socket pairs for communication with other processes; closed on exec.
 #pragma once
 
 #include <utility>
@@ -11,7 +11,7 @@ struct Pipe {
   UniqueFd read, write;
 };
 
-// RunError where the system gives none.
+// RunError if the system fails.
 Pipe make_pipe();
 std::pair<UniqueFd, UniqueFd> make_socket_pair(int type);  // SOCK_STREAM, SOCK_SEQPACKET
 

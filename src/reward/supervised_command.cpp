@@ -17,9 +17,9 @@
 namespace antisd::inline reward {
 namespace {
 
-constexpr int kKeeperEndMilliseconds = 15'000;  // a keeper gives up killing before that
+constexpr int kKeeperEndMilliseconds = 15'000;  // a keeper stops killing before that
 
-// The one process that starts keepers.
+// The process that starts keepers.
 class Starter {
  public:
   static Starter& instance() {
@@ -35,7 +35,7 @@ class Starter {
   void start(const std::string& command, int channel, int link) {
     const std::lock_guard lock(mutex_);
     if (control_ && send_order(command, channel, link)) return;
-    launch_locked();  // the first time, or somebody killed it
+    launch_locked();  // the first time, or after it was killed
     if (!send_order(command, channel, link))
       throw_failed("cannot start a process for reward.command", errno);
   }
@@ -88,7 +88,7 @@ SupervisedCommand::SupervisedCommand(const std::string& command, UniqueFd channe
 }
 
 SupervisedCommand::~SupervisedCommand() {
-  shutdown(link_.get(), SHUT_WR);  // the keeper sees the end, kills and ends itself
+  shutdown(link_.get(), SHUT_WR);  // the keeper notices, kills and exits
   char ignored[kMaxKeeperMessage];
   pollfd one = {link_.get(), POLLIN, 0};
   while (poll(&one, 1, kKeeperEndMilliseconds) > 0 &&

@@ -1,4 +1,4 @@
-// For tests alone: programs that are fixtures, a file each.
+// For tests only: fixture programs, one file each.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace antisd::testing {
 
-// The files of testdata/<folder> without their endings, sorted.
+// The files of testdata/<folder> without their extensions, sorted.
 inline std::vector<std::string> fixture_names(const std::string& folder) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(fixture(folder)))

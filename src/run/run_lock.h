@@ -7,8 +7,8 @@ namespace antisd::inline run {
 
 class RunLock {
  public:
-  // Makes the directory where it is missing. InputError where another process holds it, RunError
-  // where the system refuses. The lock goes with the process, however that ends.
+  // Creates the directory if it is missing. InputError if another process holds the lock, RunError
+  // if the system fails. The lock ends with the process, however that ends.
   explicit RunLock(const std::filesystem::path& run);
   ~RunLock();
   RunLock(const RunLock&) = delete;

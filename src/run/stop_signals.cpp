@@ -24,11 +24,12 @@ void say(std::string_view text) {
 
 extern "C" void note_stop(int) {
   if (received_signals++ == 0) {
-    say("\nantisd: stopping after this step; a second signal leaves at once\n");
+    say("\n"
+        "antisd: stopping after this step; a second signal exits at once\n");
     return;
   }
   erase_progress_in_signal_handler();
-  say("antisd: left without saving; the last checkpoint is whole\n");
+  say("antisd: exited without saving; the last checkpoint is complete\n");
   _exit(kStoppedStatus);
 }
 
@@ -38,7 +39,7 @@ StopSignals::StopSignals() {
   received_signals = 0;
   struct sigaction action = {};
   action.sa_handler = note_stop;
-  action.sa_flags = SA_RESTART;  // reads and writes of graders and files go on
+  action.sa_flags = SA_RESTART;  // reads and writes of graders and files continue
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], &action, &former[i]);

@@ -1,13 +1,13 @@
-// SIGINT, SIGTERM, SIGUSR1 (what Slurm sends before it ends a job) and SIGHUP (a terminal that
-// closes) as a wish to stop: the step is finished and saved. A second one leaves at once. A program
-// that was started with SIGHUP ignored (nohup) goes on ignoring it.
+// SIGINT, SIGTERM, SIGUSR1 (sent by Slurm before it ends a job) and SIGHUP (the terminal closed) as
+// a request to stop: the step is finished and saved. A second one exits at once. A program that was
+// started with SIGHUP ignored (nohup) keeps ignoring it.
 #pragma once
 
 namespace antisd::inline run {
 
 inline constexpr int kStoppedStatus = 130;
 
-// Catches the signals as long as it lives. One at a time.
+// Catches the signals while it lives. Only one at a time.
 class StopSignals {
  public:
   StopSignals();

@@ -28,7 +28,7 @@ Json fixture_json(const std::string& name) {
   return parse_json(read(path), path.string());
 }
 
-// The text, or nothing where parsing or rendering throws an InputError.
+// The text, or nothing if parsing or rendering throws an InputError.
 std::optional<std::string> rendered(const std::string& source, const Json& variables) {
   try {
     return ChatTemplate(source).render(variables);
@@ -42,7 +42,7 @@ std::string failure(const std::string& source, const Json& variables = Json::obj
   return testing::error_of([&] { ChatTemplate(source, "t", limits).render(variables); });
 }
 
-// tools/record_template_fixtures.py recorded them with transformers.
+// Recorded with transformers by tools/record_template_fixtures.py.
 TEST(ChatTemplate, RendersSnippetsAsTransformersDoes) {
   const Json recorded = fixture_json("text/template_snippets.json");
   for (const Json& snippet : recorded["snippets"]) {
@@ -97,7 +97,7 @@ TEST(ChatTemplate, RendersRealTemplatesAsTransformersDoes) {
 
 TEST(ChatTemplate, ErrorsNameTemplateLineAndRemedy) {
   EXPECT_EQ(failure("a\n{{ messages[0].role }}"),
-            "t:2: 'messages' is undefined; pass it, or mend the template with `is defined` or the "
+            "t:2: 'messages' is undefined; pass it, or fix the template with `is defined` or the "
             "`default` filter");
   EXPECT_THAT(failure("{% if x %}\n\n{{ y }}\n"), StartsWith("t:3: Unexpected end of template"));
   EXPECT_THAT(failure("\n\n{{ a b }}"), StartsWith("t:3: expected token 'end of print statement'"));
@@ -113,7 +113,7 @@ TEST(ChatTemplate, ErrorsNameTemplateLineAndRemedy) {
   EXPECT_THAT(failure("x", Json::array()), HasSubstr("not an object"));
 }
 
-// Each would run for ever, or exhaust memory or stack, in an interpreter without limits.
+// Without limits, each would run for ever or exhaust memory or stack.
 TEST(ChatTemplate, LimitsStopHostileTemplates) {
   const auto nested = [](const std::string& open, const std::string& close, int times) {
     std::string text;
@@ -124,7 +124,7 @@ TEST(ChatTemplate, LimitsStopHostileTemplates) {
       text += close;
     return text;
   };
-  const TemplateLimits kSmall = {.steps = 500'000,  // quick under sanitizers, too
+  const TemplateLimits kSmall = {.steps = 500'000,  // fast under sanitizers too
                                  .output_bytes = std::size_t{16} << 20,
                                  .memory_bytes = std::size_t{64} << 20};
   const std::string thousand = "range(1000)";
@@ -186,7 +186,8 @@ TEST(ChatTemplate, LimitsStopHostileTemplates) {
   }
 }
 
-// What outlives its scope must neither leak (the address sanitizer sees it) nor recurse as it goes.
+// Objects that outlive their scope must neither leak (the address sanitizer checks) nor recurse
+// when destroyed.
 TEST(ChatTemplate, ChainsOfObjectsEndQuietly) {
   const std::vector<std::string> sources = {
       "{% set ns = namespace() %}{% set ns.x = ns %}",

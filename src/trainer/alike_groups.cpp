@@ -8,13 +8,13 @@
 namespace antisd::inline trainer {
 namespace {
 
-constexpr std::int64_t kFirst = 5;   // steps in a row
-constexpr std::int64_t kRarer = 10;  // times as many until the next warning
+constexpr std::int64_t kFirst = 5;   // consecutive steps
+constexpr std::int64_t kRarer = 10;  // factor to the next warning
 
-// What the groups of a step have to say.
+// What a step's groups show.
 struct Seen {
   bool compared = false;  // some group has two grades
-  bool differs = false;   // in some group they are not the same
+  bool differs = false;   // they differ in some group
   double low = 1, high = 0;
 };
 
@@ -59,8 +59,8 @@ std::optional<std::string> AlikeGroups::observe(const ResponseBatch& batch) {
   if (++steps_ < next_) return std::nullopt;
   next_ *= kRarer;
   return fmt::format(
-      "for {} steps in a row the rewards of each group were all alike: every group advantage is 0, "
-      "so that {}. {}",
+      "for {} consecutive steps the rewards of each group were all equal: every group advantage is "
+      "0, so {}. {}",
       steps_, has_term_ ? "only the method's per-token term acts" : "nothing is learnt",
       advice(seen));
 }

@@ -1,5 +1,5 @@
-// Steps whose groups are all alike: where every response of a group has the same reward, its
-// advantage is 0, and a run may go on for days without learning from one reward.
+// Steps in which no group has different rewards: if all responses of a group have the same reward,
+// its advantage is 0, so a run could continue for days without learning from a reward.
 //
 //   AlikeGroups alike(method);
 //   if (const auto warning = alike.observe(batch)) recorder.warn(*warning);
@@ -19,15 +19,15 @@ class AlikeGroups {
   explicit AlikeGroups(const Method& method)
       : counts_rewards_(method.group_advantage), has_term_(method.sign != 0) {}
 
-  // A warning after 5 such steps in a row, and again after 50, 500, ... of them. A step without two
-  // grades in any group says nothing.
+  // Warns after 5 such consecutive steps, and again after 50, 500, ... A step without two grades in
+  // any group does not count.
   std::optional<std::string> observe(const ResponseBatch& batch);
 
  private:
-  bool counts_rewards_;  // of the method: others learn without them
+  bool counts_rewards_;  // by the method: others learn without them
   bool has_term_;
-  std::int64_t steps_ = 0;  // in a row
-  std::int64_t next_ = 5;   // when to speak
+  std::int64_t steps_ = 0;  // consecutive
+  std::int64_t next_ = 5;   // when to warn next
 };
 
 }  // namespace antisd::inline trainer

@@ -27,7 +27,7 @@ Method method_named(const std::string& name) {
   return resolve_method(config, {});
 }
 
-// The steps, from 1, at which it speaks.
+// The steps, from 1, at which it warns.
 std::vector<int> spoken(AlikeGroups& alike, const Rewards& rewards, int steps) {
   std::vector<int> at;
   for (int step = 1; step <= steps; ++step) {
@@ -39,7 +39,7 @@ std::vector<int> spoken(AlikeGroups& alike, const Rewards& rewards, int steps) {
 TEST(AlikeGroups, SpeaksAfterFiveStepsAndThenRarely) {
   AlikeGroups alike(method_named("grpo"));
   EXPECT_THAT(spoken(alike, {{0, 0}, {1, 1}}, 600), ::testing::ElementsAre(5, 50, 500));
-  EXPECT_FALSE(alike.observe(batch_of({{0, 0}, {1, 0}})));  // one group that differs: from anew
+  EXPECT_FALSE(alike.observe(batch_of({{0, 0}, {1, 0}})));  // one group differs: starts again
   EXPECT_THAT(spoken(alike, {{0, 0}}, 10), ::testing::ElementsAre(5));
 }
 
@@ -58,7 +58,7 @@ TEST(AlikeGroups, SaysWhatItMeansAndWhatMayHelp) {
     return alike.observe(batch_of(rewards)).value_or("");
   };
   EXPECT_THAT(warning("grpo", {{0, 0}, {0, 0}}),
-              AllOf(HasSubstr("5 steps in a row"), HasSubstr("nothing is learnt"),
+              AllOf(HasSubstr("5 consecutive steps"), HasSubstr("nothing is learnt"),
                     HasSubstr("rollout.max_sequence_tokens")));
   EXPECT_THAT(warning("grpo", {{1, 1}, {1, 1}}), HasSubstr("too easy"));
   EXPECT_THAT(warning("grpo", {{1, 1}, {0, 0}}), HasSubstr("always solved or never"));

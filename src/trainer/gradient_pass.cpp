@@ -88,12 +88,12 @@ void look_as_teacher(const CausalLm& teacher, std::span<const TargetSequence> sh
       to_host(passage, score_targets(teacher, passage, pass.teacher_hidden, options.temperature));
 }
 
-// Hidden states and scores of the student. Returns how many rows went through the model.
+// Hidden states and scores of the student. Returns the number of rows that went through the model.
 std::int64_t look_as_student(const CausalLm& model, const ObjectiveNeeds& needs,
                              const GradientPassOptions& options, Pass kind, PassView& pass) {
   const Passage passage = lay_out(pass.sequences, model.device(), options.pack);
   pass.hidden = hidden_before_targets(model, passage, kind);
-  // Without a gradient by it only the record asks for it.
+  // Without a gradient by log-probability, the scores are only for the record.
   pass.scores = score_targets(model, passage, pass.hidden, options.temperature,
                               needs.gradient_by_logp ? gradients_of(kind) : Gradients::kNone);
   if (needs.scores_on_host) pass.student = to_host(passage, pass.scores);
@@ -113,8 +113,8 @@ bool has_finite_gradients(const CausalLm& model) {
 
 NotFiniteError::NotFiniteError(const std::string& what, std::size_t number, TokenScores student,
                                TokenScores teacher)
-    : NotFinite(what, {.remedy = "the weights were not touched; lower optim.lr, compute in bf16 if "
-                                 "model.dtype is fp16, or look at what was written down"}),
+    : NotFinite(what, {.remedy = "the weights were not changed; lower optim.lr, compute in bf16 if "
+                                 "model.dtype is fp16, or look at the file that was written"}),
       number(number),
       student(std::move(student)),
       teacher(std::move(teacher)) {}
@@ -175,7 +175,7 @@ PassView GradientPass::pass(const PassBatch& batch, IndexRange run, MeanOver mea
   return view;
 }
 
-// The failure's own path, slow and thorough: every sequence alone.
+// Slow path after a failure: every sequence by itself.
 void GradientPass::find_culprit(const PassBatch& batch, MeanOver mean, Objective& objective,
                                 const std::string& parameter) {
   const std::string what = fmt::format("the gradient of {} is not finite", parameter);
@@ -185,10 +185,9 @@ void GradientPass::find_culprit(const PassBatch& batch, MeanOver mean, Objective
     optimizer_.drop_gradients();
     if (!is_finite) throw not_finite_in(what, alone, 0);
   }
-  throw NotFinite(
-      fmt::format("{}, though that of each {} alone is", what, options_.noun),
-      {.remedy = "the weights were not touched; lower optim.lr or loss.kl_coef, or compute in "
-                 "bf16 if model.dtype is fp16"});
+  throw NotFinite(fmt::format("{}, although that of each {} by itself is", what, options_.noun),
+                  {.remedy = "the weights were not changed; lower optim.lr or loss.kl_coef, or "
+                             "compute in bf16 if model.dtype is fp16"});
 }
 
 void measure(const CausalLm& model, std::span<const TargetSequence> sequences,

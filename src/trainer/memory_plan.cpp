@@ -12,7 +12,7 @@
 namespace antisd::inline trainer {
 namespace {
 
-// Bytes that a token leaves behind in one layer until the backward pass has used them.
+// Bytes per token and layer that are kept until the backward pass.
 struct LayerActivations {
   double kept = 0;   // with gradient checkpointing: the stream and attention's result
   double whole = 0;  // without
@@ -31,7 +31,7 @@ LayerActivations layer_activations(const ModelShape& shape, const LayerShape& la
   bytes.kept = 4 * hidden + element * queries + 4 * static_cast<double>(shape.heads);
   bytes.whole = bytes.kept + 4 * hidden                       // the stream between the halves
                 + element * (2 * hidden                       // after the norms
-                             + 2 * queries + 3 * keys         // projected, and turned
+                             + 2 * queries + 3 * keys         // projected, and rotated
                              + 3 * units + routed + hidden);  // gate, up, their product; the sum
   return bytes;
 }
@@ -44,7 +44,7 @@ double activation_bytes(const ModelShape& shape, bool checkpointing, double toke
     kept += checkpointing ? bytes.kept : bytes.whole;
     largest = std::max(largest, bytes.whole);
   }
-  // The layer that is being computed has gradients of its values beside them.
+  // The layer in progress also has the gradients of its values.
   return tokens * (kept + (checkpointing ? 2 : 1) * largest);
 }
 
@@ -63,7 +63,7 @@ double MemoryPlan::total(MemoryTime when) const {
 }
 
 double MemoryPlan::needed() const {
-  // The engine gives the cache a share of what is free.
+  // The engine gives the cache a share of the free memory.
   const double rollout = kv_least / EngineOptions().memory_share;
   return total(MemoryTime::kAlways) + std::max(rollout, total(MemoryTime::kUpdate));
 }
@@ -109,11 +109,11 @@ MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const M
   const bool several = responses * longest > tokens;
   if (several && !fp32)
     add("gradient sums", 4 * trained, MemoryTime::kUpdate,
-        "4 bytes a parameter, over micro-batches");
+        "4 bytes per parameter, over micro-batches");
   add("activations", activation_bytes(shape, config.model.gradient_checkpointing, tokens, element),
       MemoryTime::kUpdate,
       fmt::format("a micro-batch of {} tokens{}", tokens,
-                  config.model.gradient_checkpointing ? ", layers computed anew" : ""));
+                  config.model.gradient_checkpointing ? ", layers recomputed" : ""));
   const ScoreBlocks blocks = score_blocks(device, /*backward=*/true);
   const double rows = std::min(tokens, static_cast<double>(blocks.tokens));
   const double columns = static_cast<double>(std::min(blocks.vocabulary, shape.vocabulary));

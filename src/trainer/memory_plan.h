@@ -1,12 +1,11 @@
-// How much memory a training step needs, by part, from the model's shape alone.
+// The memory that a training step needs, by part, from the model's shape.
 //
 //   const MemoryPlan plan = plan_memory(shape, config, method, device, dtype);
 //   for (const MemoryPart& part : plan.parts) print(part.name, part.bytes);
 //   if (plan.needed() > available_memory(device)) ...
 //
-// What tensors hold for good is counted to the byte, without the gaps between parameters
-// (kPieceElements). What a pass keeps is an estimate: allocators round and libraries have work
-// space of their own.
+// Permanent tensors are counted to the byte, without the gaps between parameters (kPieceElements).
+// What a pass keeps is an estimate: allocators round, and libraries have their own workspaces.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +26,15 @@ struct MemoryPart {
   std::string name;
   double bytes = 0;
   MemoryTime when = MemoryTime::kAlways;
-  std::string how;  // "2 bytes a parameter"
+  std::string how;  // "2 bytes per parameter"
 };
 
 struct MemoryPlan {
   std::vector<MemoryPart> parts;
-  double kv_least = 0;  // for one sequence at a time; the part is for as many as may decode
+  double kv_least = 0;  // for one sequence at a time; the part is for the maximum number
 
   double total(MemoryTime when) const;
-  // The more of: sampling with the least room that the engine accepts, and the update.
+  // The larger of: sampling with the smallest cache that the engine accepts, and the update.
   double needed() const;
 };
 

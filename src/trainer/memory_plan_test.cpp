@@ -57,7 +57,7 @@ TEST(MemoryPlan, WhatStaysIsCountedToTheByte) {
       EXPECT_EQ(part(plan, "moments"), moments);
       EXPECT_EQ(part(plan, "gradients"), weights);
       EXPECT_EQ(part(plan, "reference"), 0);
-      // 256 responses of 256 tokens at most; a page is kPageTokens of them.
+      // At most 256 responses of 256 tokens; a page holds kPageTokens of them.
       EXPECT_EQ(part(plan, "keys and values"),
                 256.0 * 256 * static_cast<double>(KvPool::page_bytes(model)) / kPageTokens);
     }
@@ -78,12 +78,12 @@ TEST(MemoryPlan, TheConfigurationDecides) {
   EXPECT_EQ(part(plan({"method.name=sdpo", "method.sdpo.teacher_ema=0.05"}), "teacher"),
             3 * part(base, "weights"));
   EXPECT_EQ(part(plan({"method.name=sdpo"}), "teacher"), 0);
-  // Twice the tokens at a time, twice the values that are kept.
+  // Twice the tokens at a time keep twice the values.
   EXPECT_EQ(part(plan({"train.micro_batch_tokens=65536"}), "activations"),
             2 * part(base, "activations"));
   EXPECT_GT(part(plan({"model.gradient_checkpointing=false"}), "activations"),
             part(base, "activations"));
-  // All responses in one micro-batch: nothing to sum up.
+  // All responses in one micro-batch: no sums are needed.
   EXPECT_GT(part(base, "gradient sums"), 0);
   EXPECT_EQ(part(plan({"rollout.prompts_per_step=1"}), "gradient sums"), 0);
   EXPECT_GT(base.needed(), base.total(MemoryTime::kAlways));

@@ -1,6 +1,5 @@
-// The responses of a step as an update takes them: which of them make a mini-batch, and the
-// sequences they are. In the order of the prompts, whatever finished first, so that timing changes
-// nothing.
+// The responses of a step as input of the update: which of them form a mini-batch, and their
+// sequences. In the order of the prompts, not of completion, so that timing changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +14,15 @@ namespace antisd::inline trainer {
 
 using ResponseNumbers = std::vector<std::size_t>;
 
-// The responses whose grade did not fail, in `parts` runs of whole groups that differ by one group
-// at most. A part may be empty.
+// The graded responses, in `parts` runs of whole groups that differ by at most one group. A part
+// may be empty.
 std::vector<ResponseNumbers> cut_mini_batches(const ResponseBatch& batch, std::int64_t parts);
 
-// The responses after the student's prompts; neighbours of a group share theirs.
+// The responses after the student's prompts; neighbours of a group share the prompt.
 std::vector<TargetSequence> student_sequences(const PromptBatch& prompts,
                                               const ResponseBatch& batch,
                                               std::span<const std::size_t> numbers);
-// The same responses after the teacher's.
+// The same responses after the teacher's prompts.
 std::vector<TargetSequence> teacher_sequences(const ResponseBatch& batch,
                                               std::span<const std::size_t> numbers);
 

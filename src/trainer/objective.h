@@ -1,12 +1,12 @@
-// What is learnt from a pass over sequences: an objective says what it needs of the pass, and
-// answers with the derivative of its mean and with named sums for the record.
+// What is learnt from a pass over sequences: an objective declares what it needs of the pass, and
+// returns the derivative of its mean and named sums for the record.
 //
 //   PolicyObjective objective(shaping, batch, off_policy);       // or SDPO, or supervised text
 //   gradients.update(lr, mini_batch, mean, objective);           // trainer/gradient_pass.h
 //   objective.sums.mean("loss");
 //
-// A new token loss or aggregation is a class of this kind in a file of its own. Micro-batches,
-// loss scaling, the checks for NaN and the search for the sequence to blame are the pass's.
+// A new token loss or aggregation is such a class in its own file. Micro-batches, loss scaling, NaN
+// checks and the search for the sequence that caused a NaN are the pass's work.
 #pragma once
 
 #include <cstdint>
@@ -20,35 +20,35 @@
 
 namespace antisd::inline trainer {
 
-// What a pass has to provide, beside the hidden states.
+// What a pass has to provide besides the hidden states.
 struct ObjectiveNeeds {
   bool scores_on_host = true;    // PassView::student
-  bool gradient_by_logp = true;  // answers with Derivative::by_logp
+  bool gradient_by_logp = true;  // returns Derivative::by_logp
   bool teacher = false;          // PassView::teacher and teacher_hidden
 };
 
-// What the mean of a mini-batch's losses is over, on all micro-batches and processes.
+// What the mean of a mini-batch's losses is over, counted over all micro-batches and processes.
 struct MeanOver {
   std::int64_t tokens = 1, sequences = 1;
 };
 
-// One micro-batch after its forward pass. Tensors have a row for each target, sequence by sequence.
+// One micro-batch after its forward pass. Tensors have one row per target, grouped by sequence.
 struct PassView {
   std::span<const TargetSequence> sequences;
-  at::Tensor hidden;                 // [targets, width], where gradients are kept
+  at::Tensor hidden;                 // [targets, width], if gradients are kept
   TokenScoreTensors scores;          // of the targets
   std::vector<TokenScores> student;  // the same on the host, by sequence
   at::Tensor teacher_hidden;         // [targets, width], without gradients
   std::vector<TokenScores> teacher;  // by sequence
   MeanOver mean;
-  double scale = 1;  // of the tensors below: see gradient_scale() of optim/adamw.h
+  double scale = 1;  // loss scaling of the tensors below: gradient_scale()
 };
 
-// Of the mean, which most objectives take over PassView::mean.tokens. What an objective leaves
-// empty or undefined is nothing.
+// Of the mean, which most objectives take over PassView::mean.tokens. Empty or undefined members
+// count as zero.
 struct Derivative {
-  std::vector<double> loss;  // of each target, before the mean; empty: not known on the host
-  // With respect to each target's log-probability, not scaled; one: the same for all.
+  std::vector<double> loss;  // per target, before the mean; empty: not known on the host
+  // With respect to each target's log-probability, unscaled; a single value applies to all.
   std::vector<double> by_logp;
   at::Tensor by_hidden;  // [targets, width], scaled
   at::Tensor by_head;    // [rows of the head, width], fp32, scaled
@@ -59,7 +59,7 @@ class Objective {
   virtual ~Objective() = default;
   virtual ObjectiveNeeds needs() const = 0;
   virtual Derivative differentiate(const PassView& pass) = 0;
-  // After the last pass: what is still on the device goes into the sums.
+  // Call it after the last pass: adds what is still on the device to the sums.
   virtual void finish() {}
 
   NamedSums sums;  // over all passes

@@ -1,6 +1,6 @@
-// GRPO's family as an objective: the clipped loss of A - lambda phi(u) and its relatives, by each
-// token's log-probability. algo/shaping.h has the formulas; this hands them s and passes their
-// derivative on.
+// GRPO's family as an objective: the clipped loss of A - lambda phi(u) and its variants, as a
+// function of each token's log-probability. algo/shaping.h has the formulas; this passes s to them
+// and returns their derivative.
 #pragma once
 
 #include "algo/shaping.h"
@@ -10,8 +10,8 @@ namespace antisd::inline trainer {
 
 class PolicyObjective : public Objective {
  public:
-  // Borrows both; writes Response::token_advantage as the first pass over each response saw it.
-  // `off_policy`: the ratio is that to Response::before; else it is 1.
+  // Borrows both; writes Response::token_advantage in the first pass over each response.
+  // `off_policy`: the ratio is with respect to Response::before; otherwise it is 1.
   PolicyObjective(const Shaping& shaping, ResponseBatch& batch, bool off_policy)
       : shaping_(shaping), batch_(batch), off_policy_(off_policy) {}
 

@@ -21,14 +21,14 @@ class PolicyObjectiveTest : public testing::UpdateTest {
   NamedSums sums_;  // of the last pass
 };
 
-// method.md, acceptance 6.
+// lambda = 0: the gradient equals GRPO's on the same batch.
 TEST_F(PolicyObjectiveTest, WithLambdaZeroIsGrpoBitForBit) {
   const at::Tensor grpo = gradients(shaping("grpo", true));
   EXPECT_TRUE(at::equal(gradients(shaping("antisd", /*open=*/false)), grpo));
   EXPECT_FALSE(at::equal(gradients(shaping("antisd", /*open=*/true)), grpo));
 }
 
-// method.md, acceptance 6: s and t go through the same kernels.
+// Teacher prompt = student prompt: |u| <= 1e-5, since s and t go through the same kernels.
 TEST_F(PolicyObjectiveTest, TeacherWithTheStudentsPromptAgreesWithIt) {
   gradients(shaping("antisd", true, /*same_prompt=*/true));
   const Moments u = sums_.at("u");
@@ -38,7 +38,7 @@ TEST_F(PolicyObjectiveTest, TeacherWithTheStudentsPromptAgreesWithIt) {
   EXPECT_GT(sums_.at("u").max, 1e-3);
 }
 
-// method.md, acceptance 12.
+// The mean over tokens does not depend on the micro-batches (1e-6).
 TEST_F(PolicyObjectiveTest, MicroBatchesChangeTheGradientByRoundingAlone) {
   const Shaping antisd = shaping("antisd", true);
   const at::Tensor one = gradients(antisd);
@@ -84,7 +84,7 @@ TEST_F(PolicyObjectiveTest, AFailedGradeTakesNoPart) {
   const at::Tensor without = gradients(shaping("antisd", true));
   EXPECT_TRUE(batch_[2].token_advantage.empty());
   EXPECT_EQ(sums_.at("loss").count, loss_tokens());
-  batch_[2].ids.assign(5, 3);  // whatever it says
+  batch_[2].ids.assign(5, 3);  // its content does not matter
   batch_[2].sampling_logp.assign(5, 0);
   EXPECT_TRUE(at::equal(gradients(shaping("antisd", true)), without));
 }

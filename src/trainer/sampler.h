@@ -1,4 +1,4 @@
-// Sampling of a step's groups: prompts in, the records of the step out.
+// Sampling of a step's groups: prompts in, responses out.
 //
 //   ResponseBatch batch = sampler.generate(
 //       state.model, prompts, [&](std::size_t p, const ResponseGroup& group) { use(p, group); });
@@ -28,7 +28,7 @@ class GroupSampler {
   ResponseBatch generate(const CausalLm& policy, const PromptBatch& prompts,
                          const OnGroup& on_group);
 
-  // Memory for the update.
+  // Frees memory for the update.
   void release() { engine_.release(); }
 
  private:

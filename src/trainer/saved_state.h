@@ -6,7 +6,7 @@
 
 namespace antisd::inline trainer {
 
-// What the JSON library throws for a missing or unfit value, as an error of ours.
+// Turns the JSON library's exceptions for missing or invalid values into an InputError.
 template <typename Read>
 auto read_saved(Read&& read) {
   try {

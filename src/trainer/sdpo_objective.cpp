@@ -31,7 +31,7 @@ Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_
   result.hidden_gradient = at::empty_like(student_hidden);
   result.head_gradient = at::zeros(student_head.sizes(), student_head.options().dtype(at::kFloat));
   const auto log_probabilities = [&](const at::Tensor& hidden, const at::Tensor& head) {
-    // fp32 out of the product, whatever the operands' precision. [block, vocabulary]
+    // fp32 output of the product, for all precisions of its operands. [block, vocabulary]
     const at::Tensor logits = hidden.scalar_type() == at::kFloat
                                   ? at::linear(hidden, head)
                                   : at::mm(hidden, head.t(), at::kFloat);
@@ -45,7 +45,7 @@ Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_
     const at::Tensor teacher =
         log_probabilities(teacher_hidden.narrow(0, begin, count), teacher_tokens).gather(1, ids);
     const at::Tensor p = on_host(likeliest), q = on_host(teacher);
-    at::Tensor gradient = at::empty({count, top_k}, at::kDouble);  // by the k log-probabilities
+    at::Tensor gradient = at::empty({count, top_k}, at::kDouble);  // of the k log-probabilities
     for (std::int64_t i = 0; i < count; ++i) {
       const SdpoLoss loss = sdpo_loss(row_of(p, i), row_of(q, i), options.alpha);
       result.loss.push_back(loss.loss);
@@ -54,7 +54,7 @@ Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_
     }
     gradient = (gradient / (static_cast<double>(options.mean_tokens) / options.gradient_scale))
                    .to(student.device(), at::kFloat);
-    // By the logits: what a log-softmax makes of it, divided by the temperature.
+    // With respect to the logits: through the log-softmax, divided by the temperature.
     at::Tensor logits = student.exp().mul_(-gradient.sum(1, /*keepdim=*/true));
     logits.scatter_add_(1, ids, gradient).div_(options.temperature);
     const at::Tensor rounded = logits.to(hidden.scalar_type());
@@ -86,7 +86,7 @@ Derivative SdpoObjective::differentiate(const PassView& pass) {
   return derivative;
 }
 
-// The weighted terms beside the divergence, by the tokens' log-probabilities.
+// The weighted loss terms besides the divergence, as functions of the log-probabilities.
 void SdpoObjective::add_terms(const PassView& pass, std::size_t sequence, TokenLosses& losses,
                               Derivative& derivative) const {
   if (!has_loss_terms(method_.loss)) return;
@@ -96,7 +96,7 @@ void SdpoObjective::add_terms(const PassView& pass, std::size_t sequence, TokenL
     reference = batch_[pass.sequences[sequence].number].reference.logp;
     ANTISD_CHECK_EQ(reference.size(), logp.size());
   }
-  const float share = 1.0F / static_cast<float>(pass.mean.tokens);  // fp32, as the rest of SDPO's
+  const float share = 1.0F / static_cast<float>(pass.mean.tokens);  // fp32, like the rest of SDPO
   for (std::size_t i = 0; i < logp.size(); ++i) {
     TokenLoss token{losses.loss[i], 0};
     add_loss_terms(method_.loss, {logp[i], reference.empty() ? 0 : reference[i]}, token,

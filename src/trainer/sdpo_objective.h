@@ -1,5 +1,6 @@
-// SDPO as an objective: the divergence between student and teacher on the student's likeliest
-// tokens, by hidden states. Its teacher runs in the same pass, so that a step has no other.
+// SDPO as an objective: the divergence between student and teacher on the student's most likely
+// tokens, as a function of hidden states. Its teacher runs in the same pass, so a step has no other
+// teacher pass.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +17,19 @@ struct DistillationOptions {
   std::int64_t vocabulary = 0;   // rows of the head that are tokens
   std::int64_t top_k = 100;      // of the student; the rest is one bucket
   double alpha = 0.5;            // see algo/sdpo.h
-  std::int64_t mean_tokens = 1;  // that the mean is over
-  double gradient_scale = 1;     // both gradients are multiplied by it
+  std::int64_t mean_tokens = 1;  // number of tokens in the mean
+  double gradient_scale = 1;     // factor on both gradients
   std::int64_t block_tokens = 256;
 };
 
 struct Distillation {
-  std::vector<double> loss;    // of each token, before the mean
+  std::vector<double> loss;    // per token, before the mean
   at::Tensor hidden_gradient;  // [n, width]: d (mean loss) / d student_hidden
-  at::Tensor head_gradient;    // [rows, width] fp32, through the student alone
+  at::Tensor head_gradient;    // [rows, width] fp32, only through the student
 };
 
-// Both hidden states: [n, width], row i before the same response token i. No autograd is involved:
-// logits of a block of tokens exist only while they are needed.
+// Both hidden states: [n, width]; row i is before response token i. Without autograd: the logits
+// exist only for one block of tokens at a time.
 Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_head,
                     const at::Tensor& teacher_hidden, const at::Tensor& teacher_head,
                     const DistillationOptions& options);

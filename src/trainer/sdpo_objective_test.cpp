@@ -5,7 +5,8 @@
 namespace antisd::inline trainer {
 namespace {
 
-// method.md's formula with tensor operations and their gradients, in double precision.
+// The divergence over the k most likely tokens and a rest bucket, with tensor operations and
+// autograd, in double precision.
 TEST(Distil, IsTheDivergenceOnTheLikeliestTokensAndARest) {
   at::manual_seed(3);
   const std::int64_t n = 7, width = 6, rows = 13, vocabulary = 12, k = 4;
@@ -53,8 +54,8 @@ TEST(Distil, IsTheDivergenceOnTheLikeliestTokensAndARest) {
 
 using SdpoObjectiveTest = testing::UpdateTest;
 
-// What the penalty adds to the gradient is that of coef (e^d - d - 1), d = reference - s, with
-// plain tensor operations.
+// The penalty adds the gradient of coef (e^d - d - 1), d = reference - s, written with plain tensor
+// operations.
 TEST_F(SdpoObjectiveTest, DistillingTakesTheReferencesPenaltyToo) {
   constexpr double kCoefficient = 0.7;
   for (std::size_t r = 0; r < batch_.size(); ++r) {

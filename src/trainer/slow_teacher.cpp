@@ -15,7 +15,7 @@ void SlowTeacher::follow(const CausalLm& student, double rate) {
   const at::NoGradGuard no_grad;
   for (Parameter& average : average_.parameters()) {
     const at::Tensor& exact = student.parameters().at(average.name()).exact();
-    // Weights that were never set may hold NaN, which no weight of 0 removes.
+    // Uninitialised weights may be NaN, which a factor of 0 does not remove.
     rate == 1 ? average.value.copy_(exact) : average.value.lerp_(exact, rate);
   }
   refresh();

@@ -1,6 +1,6 @@
-// A teacher of its own weights: an exponential moving average of the student's, in fp32.
+// A teacher with its own weights: an exponential moving average of the student's, in fp32.
 //
-//   SlowTeacher teacher(state.model);               // as the student is now
+//   SlowTeacher teacher(state.model);               // starts with the student's weights
 //   teacher.follow(state.model, /*rate=*/0.05);     // after each step
 //   score(teacher.model(), requests);
 #pragma once
@@ -15,20 +15,20 @@ class SlowTeacher {
  public:
   explicit SlowTeacher(const CausalLm& student);
 
-  // What it computes with: the average in the student's precision.
+  // The model it computes with: the average in the student's precision.
   const CausalLm& model() const { return rounded_ ? *rounded_ : average_; }
 
   // average += rate (student - average), with the student's fp32 masters.
   void follow(const CausalLm& student, double rate);
 
-  // For checkpoints. After new values were written into the average: refresh().
+  // For checkpoints. Call refresh() after changing the average.
   const CausalLm& average() const { return average_; }
   CausalLm& average() { return average_; }
   void refresh();
 
  private:
   CausalLm average_;                 // fp32
-  std::optional<CausalLm> rounded_;  // where the student computes in less
+  std::optional<CausalLm> rounded_;  // if the student computes in lower precision
 };
 
 }  // namespace antisd::inline trainer

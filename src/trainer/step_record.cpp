@@ -16,10 +16,10 @@ namespace {
 constexpr std::size_t kSampleBytes = 2000;  // of a response in log.txt
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
-// What the metrics say of the responses of all processes, one number each.
+// The responses of all processes, as the metrics need them.
 struct Responses {
   std::vector<double> lengths, prompt_lengths;
-  ResponseBatch grades;  // rewards and truncation alone
+  ResponseBatch grades;  // only rewards and truncation
 };
 
 Responses gather_responses(const StepRecord& record, Communicator& processes) {
@@ -117,7 +117,7 @@ void set_term(MetricSet& metrics, const StepRecord& record) {
   metrics.set("antisd/gate", record.gate.open() ? 1 : 0);
   metrics.set("antisd/gate_signal", record.gate.statistic);
   metrics.set("antisd/h_warm", record.gate.h_warm);
-  // An H_warm that measures nothing closes nothing.
+  // If H_warm is too small, the gate has no threshold.
   metrics.set("antisd/tau", record.gate.too_small ? kNothing : record.gate.tau);
   metrics.set("antisd/gate_too_small", record.gate.too_small ? 1 : 0);
   const NamedSums& sums = record.update.sums;
@@ -131,7 +131,7 @@ void set_term(MetricSet& metrics, const StepRecord& record) {
 
 void set_teacher(MetricSet& metrics, const StepRecord& record, Communicator& processes) {
   if (!record.shaping.method.needs_teacher()) return;
-  // One response that holds every process's tokens.
+  // One response with the tokens of all processes.
   std::vector<double> logp, entropy;
   for (std::size_t r = 0; r < record.batch.size(); ++r) {
     const TokenScores& scores = record.batch[r].teacher;

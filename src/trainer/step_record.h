@@ -1,4 +1,4 @@
-// What one step leaves behind: its metrics and, where asked for, a row for each rollout.
+// The results of one step: its metrics and, on request, a row per rollout.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ namespace antisd::inline trainer {
 
 // Seconds of the phases of a step.
 struct StepTimes {
-  double generate = 0;   // sampling, with the grading that runs beside it
+  double generate = 0;   // sampling, with the grading that runs at the same time
   double reward = 0;     // waiting for grades after the last response
   double score = 0;      // contexts and the passes over them
   double advantage = 0;  // gate and shaping
   double update = 0;
   double step = 0;  // the whole step, without saving
-  double save = 0;  // of the checkpoint before this step, where there was one
+  double save = 0;  // of the checkpoint before this step, if any
 };
 
-// Everything of a step, filled as it goes on.
+// All data of a step, filled as it proceeds.
 struct StepRecord {
-  std::int64_t step = 0;  // from 1: steps done when it is over
+  std::int64_t step = 0;  // from 1: the number of steps done after it
   double lr = 0;
   PromptBatch prompts = {};  // x
   ResponseBatch batch = {};  // y, R, c, t, A, s: see algo/response.h
   GateReading gate = {};     // g
-  Shaping shaping = {};      // the rules that made A_{i,t} of it
+  Shaping shaping = {};      // the rules for A_{i,t}
   UpdateResult update = {};
   StepTimes times = {};
 };
@@ -39,11 +39,11 @@ struct StepRecord {
 // The metrics of docs/conventions, the same on every process.
 MetricSet step_metrics(const StepRecord& record, Communicator& processes);
 
-// The most memory that was ever held, in GiB: by tensors on a GPU, by the whole process on a CPU.
+// Peak memory in GiB: of tensors on a GPU, of the whole process on a CPU.
 double peak_memory_gb(at::Device device);
 
-// One row of rollouts/step-NNNNNN.jsonl. What is not known (no teacher, a failed grade, a step that
-// was stopped before it) is null.
+// One row of rollouts/step-NNNNNN.jsonl. Unknown values (no teacher, a failed grade, a stopped
+// step) are null.
 Json rollout_row(const StepRecord& record, std::size_t number);
 
 // The step's first response with its problem and reward, as a line of log.txt.

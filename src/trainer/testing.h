@@ -1,5 +1,5 @@
-// For tests of training: a model of a few thousand weights that speaks twenty words, problems for
-// it, and a grader that likes one word.
+// For tests of training: a model of a few thousand weights with a vocabulary of twenty words,
+// problems for it, and a grader that looks for one word.
 #pragma once
 
 #include <memory>
@@ -63,7 +63,7 @@ inline std::filesystem::path make_small_problems(const std::filesystem::path& fi
   return file;
 }
 
-// Everything small; `folder` gets the model, the data and the run.
+// Settings for a small run; `folder` gets the model, the data and the run.
 inline std::vector<std::string> small_settings(const std::filesystem::path& folder) {
   return {"model.path=" + (folder / "model").string(),
           "data.train=" + (folder / "problems.jsonl").string(),
@@ -82,7 +82,7 @@ inline std::vector<std::string> small_settings(const std::filesystem::path& fold
           "record.rollouts_every=1"};
 }
 
-// Right is a response that says "win"; one that says "lose" first cannot be graded.
+// A response with "win" is right; one that starts with "lose" cannot be graded.
 class WordGrader : public Grader {
  public:
   Verdict grade(const GradeRequest& request) override {
@@ -93,11 +93,11 @@ class WordGrader : public Grader {
   bool fails = false;
 };
 
-// A whole training in memory, but for its run directory.
+// A complete training in memory, except for its run directory.
 class SmallTraining {
  public:
   explicit SmallTraining(const std::vector<std::string>& settings = {}) {
-    at::set_num_threads(1);  // more only wait for each other on so little work
+    at::set_num_threads(1);  // more threads only wait for each other on so little work
     make_small_model(folder / "model");
     make_small_problems(folder / "problems.jsonl");
     for (const std::string& setting : small_settings(folder.path()))
@@ -160,7 +160,7 @@ class SmallTraining {
   std::optional<Recorder> recorder;
 };
 
-// Every byte of the weights.
+// All bytes of the weights.
 inline std::string weight_bytes(const CausalLm& model) {
   std::string bytes;
   for (const Parameter& parameter : model.parameters())

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array kPositions = {"warming_up", "open", "closed_low", "closed_high"};
 
-// For whoever reads state.json; the gate itself goes by `signal`.
+// For readers of state.json; the gate itself uses `signal`.
 Json statistic_json(const GateState& gate) {
   const std::optional<GateStatistic> chosen = chosen_statistic(gate);
   if (!chosen) return nullptr;
@@ -36,7 +36,7 @@ GatePosition position_from(const std::string& name) {
                    {.remedy = "resume from another checkpoint"});
 }
 
-// Weights and optimizer, and what resuming and starting from another run have in common.
+// Loads weights and optimizer, and what resuming and starting from another run have in common.
 Json load_common(TrainState& state, const fs::path& checkpoint) {
   const Json saved = load_checkpoint(checkpoint, state.model, state.optimizer);
   read_saved([&] {
@@ -65,7 +65,7 @@ GateState gate_state_from(const Json& json) {
     return GateState{.position = position_from(json.at("position").get<std::string>()),
                      .steps = json.at("steps").get<std::int64_t>(),
                      .warmup = json.at("warmup").get<std::vector<double>>(),
-                     // Checkpoints from before statistic = auto lack these two.
+                     // Checkpoints from before statistic = auto do not have these two.
                      .warmup_means = json.value("warmup_means", std::vector<double>()),
                      .h_warm = optional_number_from(json.at("h_warm")),
                      .too_small = json.value("too_small", false),
@@ -79,7 +79,7 @@ Json to_json(const Moments& moments) {
                {"sum", moments.sum},
                {"sum_squares", moments.sum_squares},
                {"negative", moments.negative}};
-  if (moments.count > 0) {  // of nothing they are infinite, which JSON cannot say
+  if (moments.count > 0) {  // without values they are infinite, which JSON cannot hold
     json["min"] = moments.min;
     json["max"] = moments.max;
   }
@@ -123,7 +123,7 @@ void resume(TrainState& state, const fs::path& checkpoint) {
   const Json saved = load_common(state, checkpoint);
   if (state.teacher) {
     if (!fs::exists(checkpoint / "teacher")) {
-      throw InputError("the run had no teacher of its own weights until now",
+      throw InputError("the run had no teacher with its own weights until now",
                        {.where = checkpoint.string(),
                         .remedy = "set method.sdpo.teacher_ema as it was, or start a new run with "
                                   "train.init_from"});

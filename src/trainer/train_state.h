@@ -1,5 +1,4 @@
-// Everything that a run goes on from: exactly what a checkpoint holds, so that resuming has one
-// definition.
+// Everything that a resumed run depends on: exactly the content of a checkpoint.
 //
 //   TrainState state(std::move(model), stream, method.gate, adamw_options(config.optim),
 //                    processes);
@@ -36,31 +35,31 @@ struct TrainState {
 
   std::int64_t step = 0;          // steps that this run has done
   std::int64_t steps_before = 0;  // by the runs that it was started from
-  std::int64_t skipped = 0;       // steps without a single graded response
+  std::int64_t skipped = 0;       // steps without any graded response
   PromptStream prompts;
   EntropyGate gate;
-  Moments warmup_u;       // u over the steps in which the gate warmed up
+  Moments warmup_u;       // u over the gate's warm-up steps
   std::string reference;  // model directory of the frozen reference
   std::optional<BestCheckpoint> best;
   CausalLm model;
   AdamW optimizer;
-  std::optional<SlowTeacher> teacher;  // of methods whose teacher follows the weights
+  std::optional<SlowTeacher> teacher;  // for methods whose teacher follows the weights
 
-  // What random numbers are keyed by: a run that was started from another draws new ones.
+  // The key of random numbers: a run that was started from another draws new ones.
   std::uint32_t random_step() const { return static_cast<std::uint32_t>(steps_before + step); }
 };
 
-// Weights and optimizer, which a checkpoint keeps in files of their own.
+// Weights and optimizer, which a checkpoint keeps in their own files.
 CheckpointParts parts_of(const TrainState& state, std::filesystem::path origin);
 // All the rest.
 Json to_json(const TrainState& state);
 
-// Goes on as the checkpoint's own run. InputError for a checkpoint of another model, data set, seed
-// or gate, or one whose state.json is not ours; then the state is of no use any more.
+// Continues the checkpoint's own run. InputError for a checkpoint of another model, data set, seed
+// or gate, or with a foreign state.json; the state is then unusable.
 void resume(TrainState& state, const std::filesystem::path& checkpoint);
 
-// Continual training: weights, optimizer, data cursor and reference of another run. Steps count
-// from 0 again, the gate warms up anew, and a slow teacher begins as the weights are.
+// Continual training: takes weights, optimizer, data cursor and reference of another run. Steps
+// count from 0 again, the gate warms up again, and a slow teacher starts with the weights.
 void start_from(TrainState& state, const std::filesystem::path& checkpoint);
 
 Json to_json(const GateState& gate);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kReasonsShown = 4;  // of failed grades, in one warning
 
-// The prompts that this process rolls out; each keeps its index in the step.
+// The prompts that this process samples; each keeps its index in the step.
 PromptBatch own_share(PromptBatch all, const Communicator& processes) {
   const std::size_t count = all.prompts.size(), size = static_cast<std::size_t>(processes.size()),
                     rank = static_cast<std::size_t>(processes.rank());
@@ -101,9 +101,9 @@ bool Trainer::run(const std::function<bool()>& stop) {
   return state_.step >= config_.train.steps && !evaluation_stopped;
 }
 
-// A step that fails never was: it leaves cursor and gate as they were, and, unless one of its
-// mini-batches was applied, the weights. Then what the steps before learnt is not lost with it,
-// unless their weights do not compute finite numbers.
+// A failed step leaves no trace: cursor and gate stay as they were, and the weights too, unless one
+// of its mini-batches was applied. So the result of earlier steps is saved, unless their weights do
+// not compute finite values.
 void Trainer::save_on_error(const std::function<void()>& work) {
   const Json cursor = state_.prompts.state();
   const GateState gate = state_.gate.state();
@@ -141,7 +141,7 @@ StepRecord Trainer::step() {
 
   build_contexts(prompts, batch);  // c
   score_contexts(batch);           // t, H_T
-  score_before(prompts, batch);    // for the few methods that need it
+  score_before(prompts, batch);    // for methods that need it
   times.score = clock.lap();
 
   record.gate = state_.gate.observe(gate_statistic_of(batch));           // g
@@ -192,7 +192,7 @@ void Trainer::grade(StepRecord& record) {
   give_up_without_grades(counts);
 }
 
-// Nothing is learnt while the grader is broken; a run that goes on like that looks alive.
+// Nothing is learnt while the grader is broken, but the run would look alive.
 void Trainer::give_up_without_grades(const GradeCounts& own) {
   const std::vector<double> all = parts_.processes.gather(
       std::vector<double>{static_cast<double>(own.asked), static_cast<double>(own.graded)});
@@ -206,13 +206,13 @@ void Trainer::give_up_without_grades(const GradeCounts& own) {
   const RewardConfig& reward = config_.reward;
   if (ungraded_steps_ < reward.give_up_after) return;
   throw RunError(
-      fmt::format("step {}: {} gave not one grade in {} steps in a row, the last time because: {}",
+      fmt::format("step {}: {} gave no grade in {} consecutive steps, the last time because: {}",
                   state_.step + 1,
                   reward.kind == "command" ? fmt::format("reward.command = `{}`", reward.command)
                                            : fmt::format("reward.kind = \"{}\"", reward.kind),
                   ungraded_steps_, own.last_reason),
       {.where = "reward",
-       .remedy = "mend the grader and go on with --resume, or raise reward.give_up_after"});
+       .remedy = "fix the grader and continue with --resume, or raise reward.give_up_after"});
 }
 
 void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) const {
@@ -233,8 +233,8 @@ void Trainer::check_lengths(const ResponseBatch& batch) const {
   }
 }
 
-// SDPO's objective runs its teacher itself; only where that moves with each mini-batch does the
-// record have to be made before.
+// SDPO's objective runs its teacher itself; the record needs a separate pass only if the teacher
+// changes with each mini-batch.
 void Trainer::score_contexts(ResponseBatch& batch) const {
   const bool moves = method_.distils && !method_.slow_teacher() && updater_.needs_old_scores();
   if (!method_.scores_teacher() && !moves) return;
@@ -290,13 +290,13 @@ void Trainer::update_policy(StepRecord& record) {
     Response& culprit = record.batch[error.number];
     culprit.student = error.student;
     if (culprit.teacher.logp.empty()) culprit.teacher = error.teacher;
-    culprit.token_advantage.clear();  // it was never applied
+    culprit.token_advantage.clear();  // it was not applied
     throw NotFiniteError(dump_culprit(record, error.number, error.problem()),
                          error.number);  // the caller adds the step
   }
 }
 
-// Writes the response down that stopped the step; what is wrong, and where it is to be found.
+// Writes the response that stopped the step to a file; returns what is wrong, and the file.
 std::string Trainer::dump_culprit(const StepRecord& record, std::size_t number,
                                   const std::string& problem) {
   Json row = rollout_row(record, number);
@@ -326,12 +326,11 @@ void Trainer::warn_of_failed_grades(const ResponseBatch& batch) {
   if (reasons.size() > kReasonsShown)
     text += fmt::format(", and {} reasons more", reasons.size() - kReasonsShown);
   parts_.recorder.warn(
-      fmt::format("step {}: {} of {} responses could not be graded and are left "
-                  "out: {}",
+      fmt::format("step {}: {} of {} responses could not be graded and are skipped: {}",
                   state_.step + 1, failed, batch.size(), text));
 }
 
-// What the warm-up found, once.
+// Reports the result of the warm-up, once.
 void Trainer::tell_of_gate(const StepRecord& record) {
   if (!record.gate.calibrated) return;
   const std::string found = calibration_text(method_.gate, state_.gate.state());
@@ -365,7 +364,7 @@ MetricSet Trainer::metrics_of(const StepRecord& record) const {
   if (const auto chosen = chosen_statistic(state_.gate.state()); chosen && method_.gated)
     metrics.set("antisd/gate_reads_mean", *chosen == GateStatistic::kMean ? 1 : 0);
   if (peak_flops_) {
-    // Forward and backward of the update; layers that are computed anew do not count.
+    // Forward and backward of the update; recomputed layers do not count.
     const double flops = 6 * static_cast<double>(state_.model.shape().active_parameter_count()) *
                          record.update.tokens / parts_.processes.size();
     metrics.set("perf/mfu", flops / record.times.update / *peak_flops_);
@@ -381,7 +380,7 @@ std::optional<EvaluationResult> Trainer::evaluate_if_due() {
   return found;
 }
 
-// Step 0, and the evaluation that a signal stopped at the end of the step the run goes on from.
+// Evaluates step 0, or repeats the evaluation that a signal stopped at the end of the resumed step.
 void Trainer::evaluate_start() {
   if (!parts_.evaluate || !evaluation_due(config_, state_.step)) return;
   const std::optional<MetricSet> row = parts_.recorder.find_metrics(state_.step);
@@ -393,7 +392,7 @@ void Trainer::evaluate_start() {
   parts_.recorder.amend(state_.step, found.metrics);
   if (state_.step == 0) return;
   last_row_ = found;
-  if (keeper_.is_peak(found, state_.best)) save();  // its checkpoint has to know
+  if (keeper_.is_peak(found, state_.best)) save();  // the checkpoint must record it
 }
 
 CheckpointKeeper::Write Trainer::writer() const {
@@ -418,7 +417,7 @@ void Trainer::save_last(const std::function<bool()>& stop) {
   }
 }
 
-// Of the weights that the last step left: it is that step which failed.
+// The weights are those that the last step left, so that step is the one that failed.
 RunError Trainer::diverged(const NotFinite& error) const {
   const std::int64_t before = state_.step - 1;
   return keeper_.not_finite_error(error, before, schedule_.at(before), /*untouched=*/false);

@@ -1,4 +1,4 @@
-// The training loop: Algorithm 1 of the paper, one method or another.
+// The training loop: Algorithm 1 of the paper, for all methods.
 //
 //   Trainer trainer({config, state, problems, renderer, *grader, processes, recorder, console});
 //   const bool whole = trainer.run([] { return StopSignals::received(); });
@@ -24,13 +24,13 @@
 
 namespace antisd::inline trainer {
 
-// What an evaluation found.
+// The result of an evaluation.
 struct EvaluationResult {
   MetricSet metrics;
   double seconds = 0;
 };
 
-// All borrowed; they outlive the trainer.
+// All borrowed; they must outlive the trainer.
 struct TrainerParts {
   const RunConfig& config;
   TrainState& state;
@@ -42,13 +42,13 @@ struct TrainerParts {
   Console& console;
   const CausalLm* reference = nullptr;  // see needs_reference()
   std::vector<TokenId> stop_ids;
-  std::filesystem::path origin;  // whose config and tokenizer files checkpoints carry
-  // Evaluates the policy as it is after so many steps. Nothing where it was stopped before it was
-  // done, or failed. Empty: never.
+  std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
+  // Evaluates the policy after `step` steps. Returns nothing if it was stopped or failed. Empty:
+  // never.
   std::function<std::optional<EvaluationResult>(std::int64_t step)> evaluate = {};
 };
 
-// Whether eval.every asks for an evaluation after so many steps: each so many, and the last.
+// Whether an evaluation is due after `step` steps: every eval.every steps and after the last.
 bool evaluation_due(const RunConfig& config, std::int64_t step);
 
 class Trainer {
@@ -56,9 +56,9 @@ class Trainer {
   // InputError for a method that cannot be trained here.
   explicit Trainer(TrainerParts parts);
 
-  // Up to train.steps, or until `stop` says so between two steps; saves at the end of either, or
-  // RunError, "not saved". False where it was stopped. The errors of graders and gate end it within
-  // a step: what the steps before learnt is saved then, but not where a number is not finite.
+  // Trains up to train.steps, or until `stop` returns true between two steps; then saves, or throws
+  // RunError, "not saved". False if it was stopped. Errors of graders and gate end it within a
+  // step: the earlier steps are then saved, but not if a value is not finite.
   bool run(const std::function<bool()>& stop);
 
  private:
@@ -102,12 +102,12 @@ class Trainer {
   GradingStage grading_;
   ContextBuilder context_;
   Updater updater_;
-  std::optional<double> peak_flops_;  // of the device, where it is known
+  std::optional<double> peak_flops_;  // of the device, if known
   StepRow last_row_;
   CheckpointKeeper keeper_;
-  std::int64_t ungraded_steps_ = 0;  // in a row; a run that is resumed counts from 0
+  std::int64_t ungraded_steps_ = 0;  // consecutive; a resumed run counts from 0
   AlikeGroups alike_;
-  bool evaluation_missing_ = false;  // of the last step that one was due at
+  bool evaluation_missing_ = false;  // of the last step at which one was due
 };
 
 }  // namespace antisd::inline trainer

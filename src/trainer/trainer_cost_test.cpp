@@ -1,4 +1,4 @@
-// What a step scores, counted by the tensor library and not by the trainer: each pass over
+// The passes of a step, counted by the tensor library and not by the trainer: each pass over
 // responses, with gradients or without, selects their rows of the hidden states once.
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
@@ -46,7 +46,7 @@ Counts count(Work&& work) {
 
 struct Step {
   Counts counts;
-  std::int64_t responses = 0;  // tokens of the dump
+  std::int64_t responses = 0;  // tokens in the dump
 };
 
 Step one_step(std::vector<std::string> settings) {

@@ -1,5 +1,5 @@
-// A whole training while the n-th system call on its run directory fails: what stands there is what
-// an undisturbed run leaves, or less, and nobody says "finished" without the last checkpoint.
+// A whole training while the n-th system call on its run directory fails: the directory holds what
+// an undisturbed run leaves, or less, and no run ends as "finished" without its last checkpoint.
 #include <gmock/gmock.h>
 
 #include "core/faults/testing.h"
@@ -17,7 +17,7 @@ using testing::SmallTraining;
 
 struct End {
   bool finished = false;
-  std::string message;  // of the error that ended it, and what standard error said
+  std::string message;  // of the error that ended it, and standard error
 };
 
 End train_in(const fs::path& run, const std::string& more = "checkpoint.keep=1") {
@@ -26,7 +26,7 @@ End train_in(const fs::path& run, const std::string& more = "checkpoint.keep=1")
   try {
     SmallTraining training({"record.dir=" + run.string(), "train.steps=3", "checkpoint.every=1",
                             "record.rollouts_every=2", more});
-    // Stopped when it is done: the pauses before another try to save are not waited for.
+    // Stopped when it is done, so that the pauses between attempts to save are skipped.
     end.finished = training.run([&] { return training.state->step >= 3; });
     training.recorder->finish("finished", training.state->step);
   } catch (const Error& error) {
@@ -36,7 +36,7 @@ End train_in(const fs::path& run, const std::string& more = "checkpoint.keep=1")
   return end;
 }
 
-// Rows of steps in order, each of them whole.
+// Rows of steps in order, each complete.
 std::vector<std::int64_t> steps_in(const fs::path& file) {
   std::vector<std::int64_t> steps;
   std::ifstream rows(file);

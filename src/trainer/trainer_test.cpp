@@ -19,7 +19,7 @@ using ::testing::IsSupersetOf;
 using ::testing::SizeIs;
 using testing::SmallTraining;
 
-// As stop ids: no response is cut off.
+// As stop ids: no response is truncated.
 const std::vector<TokenId> kEveryId = {1, 2, 3, 4, 5, 6, 7, 8};
 
 double mean_reward(const std::vector<Json>& rows, std::size_t first, std::size_t count) {
@@ -29,7 +29,7 @@ double mean_reward(const std::vector<Json>& rows, std::size_t first, std::size_t
   return sum / static_cast<double>(count);
 }
 
-// A bandit of a few words: "win", then the end.
+// A bandit with a few words: "win", then the end.
 class LearnsTheWord : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LearnsTheWord, WithinAFewSteps) {
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, LearnsTheWord,
                            return name;
                          });
 
-// From the dump alone, with formulas of our own: group advantages, u, phi, A - lambda phi(u).
+// From the dump only, with separate formulas: group advantages, u, phi, A - lambda phi(u).
 TEST(Trainer, TheRolloutDumpRecomputesEveryAdvantage) {
   SmallTraining training({"train.steps=4"});
   training.grader.fails = true;
@@ -110,7 +110,7 @@ TEST(Trainer, TheRolloutDumpRecomputesEveryAdvantage) {
   EXPECT_GT(peers, 0);
 }
 
-// The first step is taken with the weights of the model directory, so scoring anew must agree.
+// The first step uses the weights of the model directory, so scoring again must agree.
 TEST(Trainer, TheDumpsScoresAreThoseOfItsIds) {
   SmallTraining training({"train.steps=1", "rollout.temperature=0.8"});
   ASSERT_TRUE(training.run());
@@ -130,12 +130,12 @@ TEST(Trainer, TheDumpsScoresAreThoseOfItsIds) {
     }
     const bool says_win = row["text"].get<std::string>().find("win") != std::string::npos;
     EXPECT_EQ(row["reward"], says_win && !row["truncated"].get<bool>() ? 1.0 : 0.0);
-    // The verdict about the response itself is in its teacher's prompt.
+    // The verdict on the response itself is in its teacher's prompt.
     const std::string prompt = training.renderer->tokenizer().decode(
         row["teacher_prompt_ids"].get<std::vector<TokenId>>());
     EXPECT_THAT(prompt,
                 HasSubstr(row["reward"] == 1.0 ? "Assessment correct" : "Assessment incorrect"));
-    EXPECT_THAT(prompt, HasSubstr("win"));  // every solution or answer says it
+    EXPECT_THAT(prompt, HasSubstr("win"));  // in every solution and answer
   }
 }
 
@@ -205,15 +205,15 @@ TEST(Trainer, MetricsHaveTheNamesPeopleKnow) {
     ASSERT_TRUE(rows[2].contains(name)) << name;
     EXPECT_TRUE(rows[2][name].is_number()) << name;
   }
-  EXPECT_FALSE(rows[2].contains("perf/mfu"));  // nobody knows a CPU's peak
-  // The spread of u is taken over the warm-up, and not longer.
+  EXPECT_FALSE(rows[2].contains("perf/mfu"));  // the peak of a CPU is unknown
+  // The standard deviation of u covers exactly the warm-up.
   std::int64_t tokens = 0;
   for (const char* file : {"rollouts/step-000001.jsonl", "rollouts/step-000002.jsonl"})
     for (const Json& row : training.rows(file))
       tokens += std::ssize(row["response_ids"]);
   EXPECT_EQ(training.state->warmup_u.count, tokens);
   EXPECT_LT(rows[2]["training/rollout_probs_diff_max"].get<double>(), 1e-5);
-  // The policy is the reference still, but for the rounding of two ways to compute it.
+  // The policy still equals the reference, up to the rounding of two ways to compute it.
   EXPECT_NEAR(rows[0]["actor/kl_loss"].get<double>(), 0, 1e-10);
   EXPECT_GT(rows[2]["actor/kl_loss"].get<double>(), 0);
   EXPECT_EQ(rows[0]["antisd/lambda"], 0);
@@ -227,7 +227,7 @@ TEST(Trainer, AStepWithoutGradesIsSkippedCountedAndSaid) {
     Verdict grade(const GradeRequest&) override { return {std::nullopt, "no idea"}; }
   } never;
   const std::string before = testing::weight_bytes(training.state->model);
-  // Responses that are cut off are wrong without a grader: let none be.
+  // Truncated responses are wrong without a grader: avoid them.
   training.config.options().assign("rollout.max_sequence_tokens=128");
   EXPECT_TRUE(training.run_with(never, kEveryId));
   EXPECT_EQ(testing::weight_bytes(training.state->model), before);
@@ -239,7 +239,7 @@ TEST(Trainer, AStepWithoutGradesIsSkippedCountedAndSaid) {
               AllOf(HasSubstr("no idea (12)"), HasSubstr("nothing was learnt")));
 }
 
-// Grades in the third step alone, and the same number of responses in each.
+// Grades only in the third step, and the same number of responses in each.
 struct SeldomGrader : Grader {
   Verdict grade(const GradeRequest&) override {
     const int step = 1 + calls++ / 12;
@@ -254,14 +254,14 @@ TEST(Trainer, GivesUpAfterStepsInARowWithoutAGrade) {
   training.config.options().assign("rollout.max_sequence_tokens=128");
   SeldomGrader seldom;
   const std::string error = testing::error_of([&] { training.run_with(seldom, kEveryId); });
-  EXPECT_THAT(error,
-              AllOf(HasSubstr("step 6: reward.kind = \"countdown\""), HasSubstr("3 steps in a row"),
-                    HasSubstr("no idea"), HasSubstr("reward.give_up_after")));
+  EXPECT_THAT(error, AllOf(HasSubstr("step 6: reward.kind = \"countdown\""),
+                           HasSubstr("3 consecutive steps"), HasSubstr("no idea"),
+                           HasSubstr("reward.give_up_after")));
   EXPECT_EQ(training.rows("metrics.jsonl").size(), 5u);
   EXPECT_TRUE(std::filesystem::exists(training.recorder->directory() / "checkpoints/step-000005"));
 }
 
-// It learns from what its teacher is shown, without an advantage.
+// It learns from the teacher's context, without an advantage.
 TEST(Trainer, SdpoTrainsWithoutAnAdvantage) {
   SmallTraining training({"train.steps=3", "method.name=sdpo", "method.sdpo.top_k=5"});
   const std::string before = testing::weight_bytes(training.state->model);
@@ -273,7 +273,7 @@ TEST(Trainer, SdpoTrainsWithoutAnAdvantage) {
   EXPECT_TRUE(training.rows("rollouts/step-000003.jsonl")[0]["token_advantage"].is_null());
 }
 
-// The teacher's weights by hand from the student's of every step, and what it was shown to say.
+// The teacher's weights computed from the student's of every step, and its scores.
 TEST(Trainer, ASlowTeacherFollowsTheWeights) {
   constexpr double kRate = 0.25;
   SmallTraining training({"train.steps=4", "method.name=sdpo", "method.sdpo.top_k=5",
@@ -329,12 +329,12 @@ TEST(Trainer, AStopFinishesTheStepAndSaves) {
 TEST(Trainer, KeepsTheBestCheckpoint) {
   SmallTraining training({"train.steps=6", "checkpoint.every=1", "checkpoint.keep=1",
                           "checkpoint.keep_best=training/skipped_steps"});
-  // A metric that never rises: the first checkpoint stays the best.
+  // A metric that never increases: the first checkpoint stays the best.
   ASSERT_TRUE(training.run());
   const std::filesystem::path folder = training.recorder->directory() / "checkpoints";
   EXPECT_TRUE(std::filesystem::exists(folder / "step-000001"));
   EXPECT_TRUE(std::filesystem::exists(folder / "step-000006"));
-  // No step has shown yet that 6 is good, as one did for 5.
+  // No step has shown yet that 6 is good; one has for 5.
   EXPECT_TRUE(std::filesystem::exists(folder / "step-000005"));
   EXPECT_FALSE(std::filesystem::exists(folder / "step-000004"));
 }
@@ -351,7 +351,7 @@ TEST(Trainer, GoesOnWhereACheckpointCannotBeWrittenButNotBeyondTheLast) {
               HasSubstr("STEP 1 WAS NOT SAVED"));
 }
 
-// A learning rate that explodes: the weights of step 3 are finite, what they compute is not.
+// A learning rate that is far too high: the weights of step 3 are finite, their results are not.
 TEST(Trainer, WeightsThatExplodeCostNoGoodCheckpoint) {
   SmallTraining training({"train.steps=3", "checkpoint.every=1", "checkpoint.keep=1"});
   ASSERT_TRUE(training.run());
@@ -373,7 +373,7 @@ TEST(Trainer, WeightsThatExplodeCostNoGoodCheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(folder / "step-000005"));
 }
 
-// Without a checkpoint between, nothing of what exploded is saved at all.
+// Without a checkpoint in between, nothing is saved after the divergence.
 TEST(Trainer, NothingIsSavedAfterAStepThatIsNotFinite) {
   SmallTraining training({"train.steps=3", "checkpoint.every=0", "optim.lr=1e30"});
   EXPECT_THAT(error_of([&] { training.run(); }),
@@ -381,7 +381,7 @@ TEST(Trainer, NothingIsSavedAfterAStepThatIsNotFinite) {
   EXPECT_FALSE(find_newest_whole(training.recorder->directory() / "checkpoints").found);
 }
 
-// A moment beyond every number, as an overflow leaves it: the step was finite, its state is not.
+// An infinite moment, as after an overflow: the step was finite, its state is not.
 TEST(Trainer, AStateThatIsNotFiniteEndsTheRunUnsaved) {
   SmallTraining training({"train.steps=4", "checkpoint.every=2", "checkpoint.keep=1"});
   int asked = 0;
@@ -401,8 +401,8 @@ TEST(Trainer, AStateThatIsNotFiniteEndsTheRunUnsaved) {
 
 TEST(Trainer, ANumberThatIsNoneNamesAndKeepsTheResponse) {
   SmallTraining training({"train.steps=1", "method.name=grpo"});
-  // The sampler would refuse NaN at once; a weight that overflows in the update alone is rarer, so
-  // the reference is broken instead.
+  // The sampler would reject NaN at once, and a weight that overflows only in the update is rare,
+  // so the reference is broken instead.
   training.config.options().assign("loss.kl_coef=1");
   training.reference = load_model(training.folder / "model", at::kCPU, at::kFloat);
   const at::NoGradGuard no_grad;
@@ -433,7 +433,7 @@ TEST(Trainer, ARewardThatIsNoneNamesAndKeepsTheResponse) {
   const std::vector<Json> rows = training.rows("failed/step-000002.jsonl");
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_FALSE(rows[0]["response_ids"].empty());
-  // Step 1 is saved; nothing of step 2 is in it.
+  // Step 1 is saved, without any part of step 2.
   EXPECT_EQ(training.state->step, 1);
   EXPECT_EQ(training.state->prompts.state()["position"], 3);
   const CausalLm saved = load_model(
@@ -441,7 +441,7 @@ TEST(Trainer, ARewardThatIsNoneNamesAndKeepsTheResponse) {
   EXPECT_EQ(testing::weight_bytes(saved), testing::weight_bytes(training.state->model));
 }
 
-// On policy the loss of a token is -A: what the reference costs is a figure of its own.
+// On policy the loss of a token is -A: the reference's term is a separate metric.
 TEST(Trainer, ThePolicysLossIsWithoutTheReferences) {
   SmallTraining training({"train.steps=3", "method.name=grpo", "loss.kl_coef=2"});
   training.reference = load_model(training.folder / "model", at::kCPU, at::kFloat);
@@ -468,7 +468,7 @@ TEST(TrainState, SurvivesItsJson) {
   Json saved = Json::parse(to_json(gate).dump());
   EXPECT_EQ(gate_state_from(saved), gate);
   EXPECT_EQ(saved["statistic"], "mean");
-  // Checkpoints from before the gate chose its statistic know nothing of these.
+  // Checkpoints from before statistic = auto do not have these.
   for (const char* key : {"statistic", "warmup_means", "too_small"})
     saved.erase(key);
   gate.warmup_means.clear();

@@ -1,4 +1,4 @@
-// Three updates as plain PyTorch does them: the change of every weight
+// Three updates compared with plain PyTorch: the change of every weight
 // (tools/record_trainer_fixtures.py).
 #include <cstring>
 

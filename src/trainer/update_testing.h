@@ -51,7 +51,7 @@ class UpdateTest : public ::testing::Test {
     return score(model_, requests);
   }
 
-  // Gives the responses what the method needs before the update.
+  // Sets what the method needs in the responses before the update.
   Shaping shaping(const std::string& name, bool open, bool same_prompt = false) {
     MethodConfig config;
     config.name = name;
@@ -65,7 +65,7 @@ class UpdateTest : public ::testing::Test {
     return shape(method, gate, {}, batch_);
   }
 
-  // The gradients that a pass over the batch leaves, of all parameters, laid end to end.
+  // The gradients of all parameters after a pass over the batch, concatenated.
   at::Tensor gradients(Objective& objective, const GradientPassOptions& options = {},
                        const PassBatch* batch = nullptr) {
     const PassBatch plain{.sequences = graded_sequences()};
@@ -78,7 +78,7 @@ class UpdateTest : public ::testing::Test {
     return all;
   }
 
-  // s of response r with plain tensor operations, its sequence alone; gradients are kept.
+  // s of response r with plain tensor operations, one sequence; with gradients.
   std::vector<at::Tensor> plain_logp(std::size_t r) const {
     std::vector<TokenId> ids = prompts_.prompts[r / 4].ids;
     const std::size_t prompt = ids.size();

@@ -18,11 +18,11 @@ std::unique_ptr<Objective> make_objective(const UpdateInput& input, const Causal
   return std::make_unique<PolicyObjective>(input.shaping, input.batch, off_policy);
 }
 
-// What the record says of a response: as the first pass over it saw it.
+// Fills the record of a response in the first pass over it.
 void add_first_sight(const PassView& pass, bool off_policy, ResponseBatch& batch, NamedSums& sums) {
   for (std::size_t s = 0; s < pass.sequences.size(); ++s) {
     Response& response = batch[pass.sequences[s].number];
-    if (!response.student.logp.empty()) continue;  // of an earlier epoch
+    if (!response.student.logp.empty()) continue;  // filled in an earlier epoch
     const TokenScores& student = pass.student[s];
     for (std::size_t i = 0; i < response.sampling_logp.size(); ++i)
       sums["probability_gap"].add(std::abs(std::exp(double(response.sampling_logp[i])) -

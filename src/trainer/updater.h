@@ -1,5 +1,4 @@
-// The update of a step: mini-batches and epochs over its responses, with the objective that the
-// method asks for.
+// The update of a step: mini-batches and epochs over its responses, with the method's objective.
 //
 //   const UpdateResult update = updater.step(state.model, state.optimizer, lr,
 //                                            {prompts, batch, shaping});
@@ -21,10 +20,10 @@ namespace antisd::inline trainer {
 // Borrowed for the call.
 struct UpdateInput {
   const PromptBatch& prompts;
-  ResponseBatch& batch;  // `before` and `reference` where they are needed; gets `student`,
-                         // `token_advantage` and, of an objective with a teacher, `teacher`
+  ResponseBatch& batch;  // has `before` and `reference` if needed; the update fills `student`,
+                         // `token_advantage` and, for an objective with a teacher, `teacher`
   const Shaping& shaping;
-  const CausalLm* teacher = nullptr;  // of an objective that has one, where it is not the student
+  const CausalLm* teacher = nullptr;  // for an objective that has one other than the student
 };
 
 struct UpdateResult {
@@ -48,7 +47,7 @@ class Updater {
   // Whether the student has to be scored before the first update (Response::before).
   bool needs_old_scores() const { return options_.minibatches * options_.epochs > 1; }
 
-  // A mini-batch without a graded response updates nothing.
+  // A mini-batch without graded responses is skipped.
   UpdateResult step(CausalLm& model, AdamW& optimizer, double lr, const UpdateInput& input) const;
 
  private:

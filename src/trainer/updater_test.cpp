@@ -31,9 +31,9 @@ TEST_F(UpdaterTest, SeveralMiniBatchesClipAgainstTheScoresFromBefore) {
   EXPECT_GT(result.sums.mean("clipped"), 0);
   EXPECT_NE(result.sums.mean("log_ratio"), 0);
   EXPECT_EQ(result.sums.at("loss").count, 2 * loss_tokens());
-  EXPECT_EQ(batch_[7].student.logp, old[7].logp);  // what the advantage saw
+  EXPECT_EQ(batch_[7].student.logp, old[7].logp);  // as used in the advantage
 
-  // Its first mini-batch is an update of the first group alone, with a mean over its own tokens.
+  // Its first mini-batch is an update of only the first group, with the mean over its own tokens.
   const auto mini = cut_mini_batches(batch_, 2);
   EXPECT_THAT(mini[0], ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(mini[1], ElementsAre(4, 5, 6, 7));
@@ -58,7 +58,7 @@ TEST_F(UpdaterTest, ALossThatIsNoNumberNamesTheResponseAndTouchesNothing) {
     EXPECT_FALSE(parameter.value.grad().defined());
 }
 
-// A loss that is finite with a gradient that is not: a huge advantage overflows in fp32.
+// The loss is finite, its gradient is not: a huge advantage overflows in fp32.
 TEST_F(UpdaterTest, AGradientThatIsNoNumberNamesTheResponseAndTouchesNothing) {
   const Shaping grpo = shaping("grpo", true);
   batch_[6].group_advantage = 1e42;
@@ -89,7 +89,7 @@ TEST_F(UpdaterTest, NeighboursOfAGroupShareTheirPrompt) {
   }
 }
 
-// Two processes in threads; only what sum_over() calls.
+// Two processes as threads; supports only what sum_over() calls.
 class Pair {
  public:
   class End : public Communicator {
@@ -124,7 +124,7 @@ TEST(SumOver, AddsUpWhatEitherProcessNamedInOneMessage) {
   std::array<NamedSums, 2> sums;
   sums[0]["loss"].add(1);
   sums[0]["u"].add(-3);
-  sums[1]["kl_loss"].add_sum(6, 4);  // in another order, and beside others
+  sums[1]["kl_loss"].add_sum(6, 4);  // in another order, and with others
   sums[1]["loss"].add(5);
   Pair pair;
   std::thread other([&] {

@@ -24,7 +24,7 @@ struct DemoOptions {
   bool full = false, quiet = false;
 };
 
-// The folder that holds models/ and recipes/: here, or where the program was built.
+// The folder with models/ and recipes/: the current one, or the source tree of the build.
 fs::path find_home() {
   const fs::path program = own_program().parent_path();
   for (const fs::path& folder :
@@ -52,7 +52,7 @@ SweepSettings make_settings(const DemoOptions& options) {
   settings.grid.add("train.seed", options.seeds);
   settings.directory = options.directory;
   settings.device = options.device;
-  // As many runs as methods: they share the cores better than the threads of one run do.
+  // Run all methods at once: separate runs use the cores better than threads of one run.
   const int runs = options.full ? 4 : 3;
   settings.threads = std::max(1, available_threads() / runs);
   settings.limits = {.jobs = runs, .memory_bytes = 0};
@@ -78,14 +78,14 @@ constexpr const char* kOpening =
 std::function<int()> add_demo(CLI::App& app) {
   const auto options = std::make_shared<DemoOptions>();
   app.add_option("key=value", options->assignments, "overrides of the recipe");
-  app.add_option("--dir", options->directory, "where the runs and the report go")
+  app.add_option("--dir", options->directory, "directory of the runs and the report")
       ->capture_default_str();
   app.add_option("--seeds", options->seeds, "seeds, e.g. 0-4")->capture_default_str();
   app.add_option("--device", options->device, "cpu, cuda, cuda:N or auto")->capture_default_str();
   app.add_flag("--full", options->full,
                "the large version: 4 numbers, longer runs (hours on a CPU)");
-  app.add_flag("--quiet", options->quiet, "warnings and results alone");
-  app.footer("Interrupted, the same command goes on where it was.");
+  app.add_flag("--quiet", options->quiet, "only warnings and results");
+  app.footer("If it is interrupted, the same command continues.");
   return [options] {
     const SweepSettings settings = make_settings(*options);
     outlive_refused_writes();

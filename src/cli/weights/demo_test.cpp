@@ -1,4 +1,5 @@
-// `demo` as a user runs it, made small: twice the same, done once, without its model.
+// `demo` as a user runs it, made small: two runs give the same, a finished one is not repeated, and
+// what it says without its model.
 
 #include "cli/command_testing.h"
 

@@ -18,7 +18,7 @@ at::Device choose_device(const std::string& name) {
       fmt::format("there is no device '{}'", name),
       {.where = "--device",
        .remedy = library.built_with_cuda
-                     ? "use cpu, cuda or cuda:N; `antisd doctor` lists what is here"
+                     ? "use cpu, cuda or cuda:N; `antisd doctor` lists the devices"
                      : "this binary has no CUDA; build with `make CUDA=1` or use cpu"});
 }
 

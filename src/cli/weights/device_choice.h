@@ -1,4 +1,4 @@
-// --device -> what the tensor library calls it.
+// The device that --device names.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace antisd::inline cli {
 
-// "cpu", "cuda", "cuda:N", or "auto": a GPU where there is one. InputError for one that is not
-// here.
+// "cpu", "cuda", "cuda:N", or "auto": a GPU if there is one. InputError for a device that is
+// absent.
 at::Device choose_device(const std::string& name);
 
 }  // namespace antisd::inline cli

@@ -39,7 +39,7 @@ class Report {
  private:
   static std::string shortened(const std::string& text) {
     if (text.size() <= kShownBytes) return text;
-    // Cut between characters: the bytes behind the first of one begin with 10.
+    // Cut between characters: continuation bytes start with the bits 10.
     const auto is_inside = [&](std::size_t i) { return (text[i] & 0xC0) == 0x80; };
     std::size_t head = kShownBytes / 2, tail = text.size() - kShownBytes / 2;
     while (head > 0 && is_inside(head))
@@ -61,7 +61,7 @@ fs::path model_directory(const RunConfig& config, Report& report, const Warn& wa
     if (fs::exists(parent / kCheckpointsFolder)) {
       const NewestCheckpoint newest = find_newest_whole(parent / kCheckpointsFolder);
       if (!newest.found) {
-        throw InputError("the run has no whole checkpoint",
+        throw InputError("the run has no complete checkpoint",
                          {.where = parent.string(), .remedy = "train it further first"});
       }
       parent = newest.found->path;
@@ -106,7 +106,7 @@ void report_lengths(std::vector<std::int64_t> lengths, std::int64_t limit, Repor
                                      over, limit));
 }
 
-// Ids that the model has no row for would end the run in its first step.
+// Ids outside the model's vocabulary would end the run in its first step.
 void check_ids(const std::vector<TokenId>& ids, const ModelShape& shape, const fs::path& model) {
   for (const TokenId id : ids) {
     if (id < shape.vocabulary) continue;
@@ -165,7 +165,7 @@ void report_memory(const RunConfig& config, const Method& method, const ModelSha
               fmt::format("{}  needed at least, on {} in {}; {} are free", gib(plan.needed()),
                           device.str(), dtype_name(dtype), gib(available)));
   if (plan.needed() <= available) return;
-  // A warning: who plans a run is not always where it will run.
+  // Only a warning: a run may be planned on another machine.
   warn(fmt::format(
       "training needs about {:.1f} GiB, {} has {:.1f} GiB free: another device, a smaller "
       "train.micro_batch_tokens or rollout.max_sequence_tokens, model.gradient_checkpointing, or a "

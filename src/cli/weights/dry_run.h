@@ -1,4 +1,4 @@
-// `train --dry-run`: everything that training would do before its first step, without weights.
+// `train --dry-run`: everything that training does before its first step, without weights.
 #pragma once
 
 #include <iosfwd>
@@ -7,8 +7,8 @@
 
 namespace antisd::inline cli {
 
-// Writes what it finds to `out`; config.json, tokenizer and template files of the model are enough.
-// InputError for the first thing that would fail, memory that does not suffice among them.
+// Writes its findings to `out`; it needs only the model's config.json, tokenizer and template
+// files. InputError for the first thing that would fail, including too little memory.
 void dry_run(const RunConfig& config, const RunOptions& options, Console& console,
              std::ostream& out);
 

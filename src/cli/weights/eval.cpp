@@ -29,11 +29,11 @@ struct EvalCommandOptions {
   bool again = false, quiet = false;
 };
 
-// What MODEL means.
+// What MODEL refers to.
 struct Subject {
   fs::path model;                    // the Hugging Face directory
-  std::optional<std::int64_t> step;  // where it is a checkpoint
-  fs::path run;                      // the run directory that it is in; empty: none
+  std::optional<std::int64_t> step;  // if it is a checkpoint
+  fs::path run;                      // the run directory that holds it; empty: none
 };
 
 Subject find_subject(const fs::path& path, Console& console) {
@@ -44,7 +44,7 @@ Subject find_subject(const fs::path& path, Console& console) {
     for (const SkippedCheckpoint& skipped : newest.skipped)
       console.warn(fmt::format("skipped {}: {}", skipped.path.string(), skipped.reason));
     if (!newest.found) {
-      throw InputError("the run has no whole checkpoint",
+      throw InputError("the run has no complete checkpoint",
                        {.where = path.string(), .remedy = "train it further, or name a model"});
     }
     checkpoint = newest.found->path;
@@ -131,7 +131,7 @@ int evaluate(const EvalCommandOptions& options) {
                                                             .again = options.again},
                                                            [&] { return interrupted.load(); });
   if (!summary) {
-    console.info(fmt::format("stopped; the same command goes on from {}", folder.string()));
+    console.info(fmt::format("stopped; the same command continues from {}", folder.string()));
     return kInterruptedStatus;
   }
   console.info(fmt::format("{}\n{}", folder.string(), summary_table(*summary, config.eval.k)));
@@ -150,27 +150,29 @@ int evaluate(const EvalCommandOptions& options) {
 
 std::function<int()> add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalCommandOptions>();
-  app.add_option("MODEL", options->model.model,
-                 "Hugging Face model directory, a checkpoint, or a run directory: its newest one")
+  app.add_option(
+         "MODEL", options->model.model,
+         "Hugging Face model directory, a checkpoint, or a run directory (its newest checkpoint)")
       ->required();
-  app.add_option("CONFIG key=value", options->arguments,
-                 "a TOML file, then overrides; of a run's checkpoint the run's own file is meant");
+  app.add_option(
+      "CONFIG key=value", options->arguments,
+      "a TOML file, then overrides; for a run's checkpoint the default is the run's own file");
   app.add_option("-o,--out", options->out,
                  "folder for rows and summary.json; default: RUN/eval/step-N for a run's "
                  "checkpoint, eval/NAME for any other model");
-  app.add_flag("--again", options->again, "remove what the folder holds of these benchmarks first");
+  app.add_flag("--again", options->again, "first remove what the folder holds of these benchmarks");
   app.add_option("--compare", options->compare,
-                 "folder of another evaluation: the difference on the same problems");
+                 "folder of another evaluation to compare with, on the same problems");
   app.add_option("--against", options->against,
-                 "training files to look for the benchmarks' problems in; default: data.train");
-  app.add_option("--seed", options->seed, "train.seed, which the samples come from")
+                 "training files to search for the benchmarks' problems; default: data.train");
+  app.add_option("--seed", options->seed, "train.seed, the seed of the samples")
       ->check(CLI::NonNegativeNumber);
   add_device_options(app, options->model);
-  app.add_flag("--quiet", options->quiet, "warnings alone on standard error");
+  app.add_flag("--quiet", options->quiet, "only warnings on standard error");
   app.footer(
       "The summary goes to standard output as JSON, a table to standard error. SIGINT, SIGTERM or "
-      "SIGHUP: graded\nproblems are in the folder, the exit status is 130, and the same command "
-      "goes on.\n"
+      "SIGHUP: graded\n"
+      "problems stay in the folder, the exit status is 130, and the same command continues.\n"
       "Keys: eval.*, reward.*, data.template, data.chat_options; `antisd config --defaults`.");
   return [options] {
     outlive_refused_writes();

@@ -1,4 +1,4 @@
-// `eval` as a user runs it, and evaluation inside `train`: stopping, going on, refusing.
+// `eval` as a user runs it, and evaluation inside `train`: stopping, resuming, rejecting.
 
 #include <csignal>
 #include <thread>
@@ -24,7 +24,7 @@ class Eval : public testing::CommandTest {
     testing::make_small_problems(folder_ / "problems.jsonl");
     testing::make_small_problems(folder_ / "wins.jsonl", 9);
     testing::make_small_problems(folder_ / "more.jsonl", 4);
-    // Right says "win"; what says "lose" cannot be graded.
+    // A response with "win" is right; one with "lose" cannot be graded.
     write_file_atomically(folder_ / "reward.py", R"(
 import json, os, sys, time
 for line in iter(sys.stdin.readline, ""):
@@ -63,7 +63,7 @@ for line in iter(sys.stdin.readline, ""):
   Outcome train(const std::string& run_folder, const std::string& more) const {
     return run(train_arguments(run_folder, more));
   }
-  // The exit status after a signal that came when `file` had its first row.
+  // The exit status after a signal that is sent once `file` has its first row.
   int stopped_at(const std::string& file, const std::string& arguments) const {
     const pid_t pid = launch(arguments + kPlace);
     for (int i = 0; i < 6000; ++i) {
@@ -95,7 +95,7 @@ TEST_F(Eval, SummarisesItsRows) {
   const Json summary = parse_json(outcome.out, "out");
   EXPECT_EQ(summary, parse_json(bytes("a/summary.json"), "summary"));
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("wins"), HasSubstr("pass@4"), HasSubstr("average")));
-  // Six of the nine problems are training's, word for word.
+  // Six of the nine problems are also in the training data, word for word.
   EXPECT_THAT(outcome.err, HasSubstr("6 of the 9 problems of wins are in the training data"));
 
   const std::vector<SampleRow> rows = read_rows(folder_ / "a/wins.jsonl");
@@ -131,7 +131,7 @@ TEST_F(Eval, GoesOnAsIfItHadNeverStopped) {
   ASSERT_EQ(eval("whole").status, 0);
   fs::create_directories(folder_ / "part");
   fs::copy(folder_ / "whole/settings.json", folder_ / "part/settings.json");
-  // Two problems, half of a third, and a torn line.
+  // Two problems, half of a third, and an incomplete line.
   const std::string rows = bytes("whole/wins.jsonl");
   std::size_t end = 0;
   for (int line = 0; line < 10; ++line)
@@ -218,7 +218,7 @@ TEST_F(Eval, InsideTrainingItFillsTheStepsRow) {
     EXPECT_EQ(summary.step, step);
     EXPECT_EQ(rows[step]["val-core/wins/acc/mean@4"], summary.find("wins")->avg);
   }
-  // The command finds the same for the checkpoint, and uses the run's own settings and folder.
+  // The command finds the same for the checkpoint, with the run's own settings and folder.
   const std::string before = bytes("run/eval/step-000004/wins.jsonl");
   const std::string checkpoint = (folder_ / "run/checkpoints/step-000004").string();
   const Outcome again = run(fmt::format("eval '{}' --again", checkpoint));
@@ -229,7 +229,7 @@ TEST_F(Eval, InsideTrainingItFillsTheStepsRow) {
 TEST_F(Eval, InsideTrainingItsPeakIsSaved) {
   const std::string settings = "checkpoint.every=0 checkpoint.keep_best=val-core/wins/acc/mean@4";
   ASSERT_EQ(train("run", settings).status, 0);
-  EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints/step-000002"));  // the best until then
+  EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints/step-000002"));  // the best so far
   const Json state = Json::parse(bytes("run/checkpoints/step-000004/state.json"));
   const std::vector<Json> rows = metrics("run");
   const auto found = [&](std::size_t step) { return rows[step]["val-core/wins/acc/mean@4"]; };
@@ -246,7 +246,7 @@ TEST_F(Eval, InsideTrainingItChangesNothing) {
 
 TEST_F(Eval, InsideTrainingItSurvivesAStop) {
   ASSERT_EQ(train("whole", "checkpoint.every=2").status, 0);
-  // As if a signal had come during the evaluation of step 2: its row lacks what was found.
+  // As after a signal during the evaluation of step 2: its row has no evaluation.
   ASSERT_EQ(train("part", "checkpoint.every=2 train.steps=2").status, 0);
   fs::remove(folder_ / "part/eval/step-000002/summary.json");
   const std::string rows = bytes("part/eval/step-000002/wins.jsonl");
@@ -272,8 +272,8 @@ TEST_F(Eval, InsideTrainingItSurvivesAStop) {
     EXPECT_EQ(bytes(std::string("part/") + file), bytes(std::string("whole/") + file)) << file;
 }
 
-// It comes after the last step is done: the run is stopped then, not finished, and what is found
-// later reaches the row and the checkpoint.
+// The signal comes after the last step: the run is then stopped, not finished, and the later
+// evaluation is added to the row and the checkpoint.
 TEST_F(Eval, ASignalInTheLastEvaluationOfTrainingLeavesItToBeDone) {
   const std::string settings =
       "eval.every=4 checkpoint.every=0 checkpoint.keep_best=val-core/wins/acc/mean@4 ";

@@ -1,5 +1,5 @@
-// `generate`: responses to prompts, rows in batches through the rollout engine, or one prompt for a
-// person.
+// `generate`: responses to prompts, either rows in batches through the rollout engine, or one
+// prompt on a terminal.
 
 #include <iostream>
 #include <memory>
@@ -38,7 +38,7 @@ struct GenerateOptions {
   std::int64_t kv_mib = 0;
 };
 
-// A line on the terminal that rewrites itself.
+// A terminal line that overwrites itself.
 class LiveBar {
  public:
   explicit LiveBar(bool on) : on_(on && isatty(STDERR_FILENO) == 1) {}
@@ -92,7 +92,7 @@ class Generator {
   int run_prompt();
 
  private:
-  // A row on its way: its request, or what to write instead.
+  // A row in progress: its request, or what to write instead.
   struct Pending {
     Json row;
     RolloutRequest request;
@@ -146,18 +146,18 @@ class Generator {
   RolloutEngine engine_;
   RolloutOptions rollout_;
   LiveBar bar_;
-  std::uint32_t next_row_ = 0;  // keys the noise: independent of how rows fall into batches
+  std::uint32_t next_row_ = 0;  // keys the random numbers: independent of the batches
   std::exception_ptr error_;    // of the row after the batch
 };
 
-// Whether standard input has something to read, its end included, or gets it within the time.
+// Whether standard input has data or has ended, or does so within the time.
 bool input_is_there(int milliseconds) {
   if (std::cin.rdbuf()->in_avail() > 0) return true;
   pollfd input{STDIN_FILENO, POLLIN, 0};
   return poll(&input, 1, milliseconds) > 0;
 }
 
-// False where nothing comes after this batch.
+// False if nothing follows this batch.
 bool Generator::read_batch(JsonlReader& reader, bool from_stdin, std::vector<Pending>& batch) {
   constexpr std::size_t kMostSequences = 4096;
   const auto fail = [&](const Json& row, const InputError& error) {
@@ -172,7 +172,7 @@ bool Generator::read_batch(JsonlReader& reader, bool from_stdin, std::vector<Pen
     return true;
   };
   while (batch.size() * static_cast<std::size_t>(options_.samples) < kMostSequences) {
-    // Whoever feeds rows by hand waits for answers before the next row.
+    // A user who types rows waits for answers before the next row.
     if (from_stdin && !batch.empty() && !input_is_there(20)) return true;
     while (from_stdin && !interrupted_ && !input_is_there(200)) {
     }
@@ -188,7 +188,7 @@ bool Generator::read_batch(JsonlReader& reader, bool from_stdin, std::vector<Pen
   return true;
 }
 
-// Rows go out as soon as all before them are out; after a signal those that are finished.
+// Writes rows in order as they finish; after a signal, those that are finished.
 void Generator::answer(std::vector<Pending>& batch, JsonlWriter& writer) {
   std::vector<RolloutRequest> requests;
   std::vector<std::size_t> rows;
@@ -203,7 +203,7 @@ void Generator::answer(std::vector<Pending>& batch, JsonlWriter& writer) {
     Json out = pending.row.contains("id") ? Json{{"id", pending.row["id"]}} : Json::object();
     out.update(pending.answer);
     writer.write(out);
-    pending.answer = true;  // written
+    pending.answer = true;  // marks it as written
   };
   const auto write_ready = [&] {
     for (; written < batch.size() && !batch[written].answer.is_null(); ++written)
@@ -225,7 +225,7 @@ void Generator::answer(std::vector<Pending>& batch, JsonlWriter& writer) {
 
 int Generator::run_rows() {
   const bool from_stdin = options_.rows.file == "-";
-  std::ios::sync_with_stdio(false);  // std::cin then knows what it holds
+  std::ios::sync_with_stdio(false);  // lets std::cin report what it has buffered
   const auto reader = from_stdin ? std::make_unique<JsonlReader>(std::cin, "standard input")
                                  : std::make_unique<JsonlReader>(options_.rows.file);
   JsonlWriter writer(std::cout, "standard output");
@@ -279,35 +279,36 @@ std::function<int()> add_generate(CLI::App& app) {
   add_model_argument(app, options->model);
   add_row_stream_options(app, options->rows);
   CLI::Option* prompt = app.add_option("--prompt", options->prompt,
-                                       "one prompt instead of rows; its text streams as it comes");
+                                       "one prompt instead of rows; its text is streamed");
   app.add_option("--max-tokens", options->max_tokens,
-                 "new tokens at most, and no more than the model has positions for")
+                 "maximum number of new tokens, limited by the model's positions")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   app.add_option("--temperature", options->sampling.temperature, "0 is greedy")
       ->capture_default_str();
   app.add_option("--top-p", options->sampling.top_p,
-                 "the fewest likeliest tokens whose mass reaches this; 1: all")
+                 "sample from the smallest set of tokens with at least this probability; 1: all")
       ->capture_default_str();
-  app.add_option("--top-k", options->sampling.top_k, "so many likeliest tokens; 0: all")
+  app.add_option("--top-k", options->sampling.top_k,
+                 "sample from this many most likely tokens; 0: all")
       ->capture_default_str();
   app.add_option("--min-p", options->sampling.min_p,
-                 "tokens at least this likely relative to the likeliest; 0: all")
+                 "only tokens at least this likely relative to the most likely one; 0: all")
       ->capture_default_str();
-  CLI::Option* samples = app.add_option("--n", options->samples, "samples of each prompt")
+  CLI::Option* samples = app.add_option("--n", options->samples, "samples per prompt")
                              ->capture_default_str()
                              ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();
+  app.add_option("--seed", options->seed, "seed of the sampling")->capture_default_str();
   app.add_option("--stop", options->stop,
-                 "a string that ends a response and is cut off its text; may be repeated")
+                 "a string that ends a response and is removed from its text; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
-  app.add_flag("--ignore-eos", options->ignore_eos, "go on after end-of-sequence tokens");
-  app.add_option("--max-sequences", options->max_sequences, "sequences that decode at a time")
+  app.add_flag("--ignore-eos", options->ignore_eos, "continue after end-of-sequence tokens");
+  app.add_option("--max-sequences", options->max_sequences, "sequences decoded at a time")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
   app.add_option("--kv-memory", options->kv_mib,
-                 "MiB for keys and values; 0: half of the free memory at most")
+                 "MiB for keys and values; 0: at most half of the free memory")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30));
   add_device_options(app, options->model);

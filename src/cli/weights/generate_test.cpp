@@ -1,4 +1,4 @@
-// `generate` as a user runs it: ids, texts, stops, mistakes, an interrupt.
+// `generate` as a user runs it: ids, text, stop strings, errors, an interrupt.
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ class Generate : public testing::CommandTest {
     write_file_atomically(model / "config.json", config.dump());
     write_file_atomically(model / "generation_config.json", R"({"eos_token_id":[3]})");
     Json vocabulary;
-    for (int i = 0; i < 46; ++i)  // two ids fewer than the model has rows
+    for (int i = 0; i < 46; ++i)  // two fewer than the model's vocabulary
       vocabulary[fmt::format("w{}", i)] = i;
     const Json tokenizer = {
         {"version", "1.0"},
@@ -65,7 +65,7 @@ TEST_F(Generate, FromIdsWithoutATokenizer) {
   const Json scored = Json::parse(run("score " + model, request.dump()).out);
   for (int i = 0; i < 9; ++i)
     EXPECT_NEAR(first["logp"][i].get<double>(), scored["logp"][i].get<double>(), 1e-4);
-  // Rows come out the same whatever their batch; the noise is keyed by the row.
+  // A row's result does not depend on its batch; the random numbers are keyed by the row.
   const auto ids_of_rows = [&](const std::string& rows) {
     std::vector<Json> ids;
     for (const Json& row : parse_rows(rows))
@@ -145,7 +145,7 @@ TEST_F(Generate, RefusesAndGoesOn) {
   EXPECT_THAT(refused("", Json{{"prompt_ids", ids}}.dump()), HasSubstr("no room for one more"));
 }
 
-// The first row ends at the stop string; the second never does and is interrupted.
+// The first row ends at the stop string; the second does not end and is interrupted.
 TEST_F(Generate, AnInterruptGivesWhatIsFinished) {
   const std::string model = make_generator();
   const std::string flags = " --temperature 0 --ignore-eos " + model;
@@ -155,7 +155,7 @@ TEST_F(Generate, AnInterruptGivesWhatIsFinished) {
   std::vector<std::vector<int>> responses;
   for (const Json& row : parse_rows(run("generate --max-tokens 200" + flags, prompts).out))
     responses.push_back(row["ids"].get<std::vector<int>>());
-  // A prompt that meets a token which another never meets.
+  // Finds a prompt that samples a token which another prompt never samples.
   int first = -1, other = -1, stop = -1;
   for (int a = 0; a < 10; ++a) {
     for (int b = 0; b < 10; ++b) {

@@ -1,4 +1,4 @@
-// `inspect`: u = t - s token by token, for one response or over many.
+// `inspect`: u = t - s per token, for one response or over many.
 
 #include <algorithm>
 #include <filesystem>
@@ -39,14 +39,14 @@ struct InspectOptions {
   SummaryOptions summary;
 };
 
-// What the positional arguments say.
+// The positional arguments, sorted by meaning.
 struct Arguments {
   std::vector<std::string> inputs;  // files, "-"
   std::string config;
   std::vector<std::string> settings;
 };
 
-// "method.name=grpo"; a file may have '=' in its name, but no key has a '/'.
+// "method.name=grpo"; a file name may contain '=', but no key contains '/'.
 bool is_setting(const std::string& argument) {
   const std::string key = argument.substr(0, argument.find('='));
   return key.size() < argument.size() && key.find('/') == std::string::npos &&
@@ -87,7 +87,7 @@ Arguments sort_arguments(const std::vector<std::string>& arguments) {
       sorted.inputs.push_back(argument);
     }
   }
-  // Rollouts of a run come with its configuration.
+  // A run's rollouts are used with the run's configuration.
   if (sorted.config.empty() && !sorted.inputs.empty()) {
     const fs::path beside = fs::path(sorted.inputs.front()).parent_path() / ".." / kConfigFile;
     if (sorted.inputs.front().find("rollouts/") != std::string::npos && fs::exists(beside))
@@ -195,7 +195,7 @@ class Inspector {
     }
   }
 
-  // Rows wait until there are many: sampling and scoring go through the model together.
+  // Rows are collected so that many are sampled and scored in one pass.
   void wait(LookRequest request) {
     constexpr std::size_t kMostWaiting = 32;
     const bool given = request.response_ids.has_value();
@@ -292,34 +292,35 @@ void add_flags(CLI::App& app, InspectOptions& options) {
   app.add_option("--problem", options.problem, "one problem instead of rows");
   app.add_option("--answer", options.answer, "its answer, for the grader and the teacher");
   app.add_option("--solution", options.solution, "its solution, for the teacher");
-  app.add_option("--response", options.response, "the response; without it some are sampled");
+  app.add_option("--response", options.response,
+                 "the response; if not given, responses are sampled");
   app.add_option("--samples", options.samples,
-                 "responses sampled for each problem, or beside a given one as its group; "
+                 "responses sampled per problem, or as the group of a given one "
                  "[rollout.group_size, or none]")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{4096}));
-  app.add_option("--only", options.only, "right, wrong or all: the responses that count")
+  app.add_option("--only", options.only, "which responses to use: right, wrong or all")
       ->capture_default_str()
       ->check(CLI::IsMember({"right", "wrong", "all"}));
   app.add_flag("--rescore", options.rescore,
-               "score the rollouts of a run anew with MODEL, under their own prompts");
+               "score the rollouts of a run again with MODEL, under their own prompts");
   app.add_option("--show", options.show,
-                 "responses in detail; [4, in the terminal only where there is one]")
+                 "responses shown in detail [4; in the terminal only if there is just one]")
       ->check(CLI::Range(0, 1000));
   app.add_option("--top", options.summary.top, "tokens with the highest and the lowest mean u")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
   app.add_option("--min-count", options.summary.min_count,
-                 "how often a token of these lists occurs; 0: once, or 5 times of 1,000 tokens")
+                 "minimum occurrences of a listed token; 0: 5 from 1,000 tokens on, else 1")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--words", options.words, "file that says which words are of which kind");
-  app.add_flag("--print-words", options.print_words, "print the built-in list of words and end");
+  app.add_option("--words", options.words, "file with the words of each kind");
+  app.add_flag("--print-words", options.print_words, "print the built-in word list and exit");
   app.add_flag("--json", options.json, "the whole report as one line of JSON");
   app.add_option("--html", options.html, "write the report as one self-contained page");
-  app.add_flag("--color", options.colour, "colours although standard output is no terminal");
-  app.add_option("--seed", options.seed, "train.seed: of sampling and of the choice of peers")
+  app.add_flag("--color", options.colour, "use colours even if standard output is not a terminal");
+  app.add_option("--seed", options.seed, "train.seed: for sampling and the choice of peers")
       ->check(CLI::NonNegativeNumber);
-  app.add_flag("--keep-going", options.keep_going, "leave bad rows out instead of ending");
+  app.add_flag("--keep-going", options.keep_going, "skip bad rows instead of stopping");
 }
 
 }  // namespace

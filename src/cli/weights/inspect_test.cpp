@@ -1,4 +1,5 @@
-// `inspect` as a user runs it: against `score`, against a run's own record, and with bad input.
+// `inspect` as a user runs it: compared with `score` and with a run's own record, and with bad
+// input.
 
 #include <cmath>
 
@@ -87,7 +88,7 @@ TEST_F(Inspect, UIsTMinusSOfScoreOnTheSameIds) {
     EXPECT_TRUE(response["advantage"][i].is_null());  // a response alone has no group
     largest = std::max(largest, std::abs(u));
   }
-  EXPECT_GT(largest, 1e-3);  // else this tests nothing
+  EXPECT_GT(largest, 1e-3);  // otherwise this tests nothing
 }
 
 TEST_F(Inspect, EqualPromptsGiveUZero) {
@@ -124,7 +125,7 @@ TEST_F(Inspect, AGivenResponseWithSampledOnesAsItsGroup) {
   EXPECT_EQ(report("- --samples 3", row)["summary"]["responses"], 1);
 }
 
-// The words in another order: every id has a text, and each is the wrong one.
+// Reorders the words, so every id has a text and each is the wrong one.
 TEST_F(Inspect, AnotherModelsTokenizerIsRefusedByTheFirstRowThatDiffers) {
   ASSERT_EQ(run("train run.toml method.gate.warmup_steps=1 train.steps=2 --threads 1 --device cpu "
                 "--quiet")
@@ -201,7 +202,7 @@ TEST_F(Inspect, RolloutsOfARunNeedNoWeights) {
     EXPECT_NEAR(summary["term"]["ratio"].get<double>(), metrics["antisd/term_ratio"].get<double>(),
                 1e-5);
   }
-  // The model before its three updates says something else of the same tokens.
+  // The model before its three updates gives other scores to the same tokens.
   EXPECT_EQ(rescored["summary"]["tokens"], tokens);
   EXPECT_NE(rescored["summary"]["u"]["mean"], summary["u"]["mean"]);
   // A run directory stands for all of its rollouts and its own configuration.

@@ -15,7 +15,7 @@
 namespace antisd::inline cli {
 namespace {
 
-// `inspect` shows what is there; `train` is the one to warn of it.
+// `inspect` only shows; warnings are for `train`.
 void no_warning(const std::string&) {}
 
 Response given_response(const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
@@ -57,7 +57,7 @@ LookRequest Microscope::read(Json row, const std::string& where, const std::stri
   if (row.contains("reward") && !row["reward"].is_null()) {
     const Json& reward = row["reward"];
     if (!reward.is_number() || reward.get<double>() < 0 || reward.get<double>() > 1)
-      throw InputError("'reward' is no number from 0 to 1",
+      throw InputError("'reward' is not a number from 0 to 1",
                        {.where = where, .remedy = "leave it out to have the response graded"});
     request.reward = reward.get<double>();
   }
@@ -66,7 +66,7 @@ LookRequest Microscope::read(Json row, const std::string& where, const std::stri
   const bool needs_answer = config_.reward.kind == "math" || config_.reward.kind == "code";
   const bool has_answer = !request.problem.answer.empty() || !request.problem.tests.is_null();
   if (needs_answer && !has_answer && !(request.reward && samples_.value_or(0) == 0)) {
-    throw InputError("the problem has no answer, so that no response can be graded",
+    throw InputError("the problem has no answer, so no response can be graded",
                      {.where = where,
                       .remedy = "give 'answer', or 'response' and its 'reward', which the teacher "
                                 "is told"});
@@ -111,7 +111,7 @@ void Microscope::grade(Seen& seen, std::span<const LookRequest> requests) {
   }
 }
 
-// What score() would refuse, with the prompt that it is about.
+// Checks what score() would reject and names the prompt.
 void Microscope::check_lengths(const Inspection& inspection) {
   const std::int64_t positions = model().shape().max_positions;
   const auto check = [&](const char* who, const std::vector<TokenId>& prompt_ids) {
@@ -176,7 +176,7 @@ void Microscope::score_both(std::vector<Inspection>& inspections) {
                     .max_batch_tokens = config_.train.micro_batch_tokens,
                     .pack = {}});
     check_finite(model(), scores, [&](std::size_t i) {
-      std::size_t scored = i / 2;  // of those with tokens
+      std::size_t scored = i / 2;  // index among those with tokens
       for (const Inspection& inspection : inspections) {
         if (!inspection.response.ids.empty() && scored-- == 0)
           return fmt::format("problem '{}', sample {}, under the {}'s prompt", inspection.id,

@@ -1,5 +1,5 @@
-// Problems and responses -> inspections: samples where no response is given, grades, builds the
-// teacher's context as training does, and scores under both prompts.
+// Inspections of problems and responses: samples responses if none is given, grades, builds the
+// teacher's context as in training, and scores under both prompts.
 //
 //   Microscope microscope(config, method, model_options, samples);
 //   for (Inspection& inspection : microscope.look(rows, on_bad)) analysis.add(inspection);
@@ -24,7 +24,7 @@
 
 namespace antisd::inline cli {
 
-// What one row asks for.
+// The request of one row.
 struct LookRequest {
   std::string where;  // of the row, for messages
   Problem problem;
@@ -34,8 +34,9 @@ struct LookRequest {
 
 class Microscope {
  public:
-  // Borrows both. `samples`: responses of a problem, or beside a given one as its group; nothing:
-  // rollout.group_size, or none beside a given one. Loads tokenizer and template alone.
+  // Borrows both. `samples`: responses per problem, or, if a response is given, further ones as its
+  // group; nothing: rollout.group_size, or none if a response is given. Loads only tokenizer and
+  // template.
   Microscope(const RunConfig& config, const Method& method, const ModelOptions& options,
              std::optional<std::int64_t> samples);
   Microscope(const Microscope&) = delete;  // the contexts borrow the renderer
@@ -43,24 +44,23 @@ class Microscope {
 
   const Tokenizer& tokenizer() const { return renderer_.tokenizer(); }
 
-  // A row of a data set, with "response" or "response_ids" and "reward" where they are given.
-  // InputError.
+  // A row of a data set, with its "response" or "response_ids" and "reward" if given. InputError.
   LookRequest read(Json row, const std::string& where, const std::string& stem,
                    std::int64_t number) const;
 
-  // What is wrong with one row of many, and where it is; returns to leave the row out.
+  // Reports what is wrong with one row of many, and where; if it returns, the row is skipped.
   using OnBad = std::function<void(const InputError& error, const std::string& where)>;
 
-  // All with a response or all without. Of a given response's group that response alone comes back.
-  // Responses that could not be graded have no teacher: they are left out and counted.
+  // All requests have a response, or none has. Of a given response's group, only that response is
+  // returned. Responses that could not be graded have no teacher: they are skipped and counted.
   std::vector<Inspection> look(std::vector<LookRequest> requests, const OnBad& on_bad);
-  // A response with both prompts' ids, scored under them as they are.
+  // Scores a response under the two prompts, all given as ids.
   Inspection look(Inspection inspection);
 
   std::int64_t ungraded() const { return ungraded_; }
 
  private:
-  struct Seen;  // a group of each problem with all that is known of it
+  struct Seen;  // a group per problem with all that is known of it
   void sample(Seen& seen, std::span<const LookRequest> requests);
   void grade(Seen& seen, std::span<const LookRequest> requests);
   std::vector<Inspection> inspections_of(Seen& seen, std::span<const LookRequest> requests,
@@ -78,7 +78,7 @@ class Microscope {
   std::optional<CausalLm> model_;
   std::unique_ptr<Grader> grader_;
   std::optional<GroupSampler> sampler_;
-  std::uint32_t next_prompt_ = 0;  // keys the noise: independent of how rows fall into batches
+  std::uint32_t next_prompt_ = 0;  // keys the random numbers: independent of batches
   std::int64_t ungraded_ = 0;
 };
 

@@ -13,17 +13,17 @@ void add_model_argument(CLI::App& app, ModelOptions& options) {
 }
 
 void add_device_options(CLI::App& app, ModelOptions& options) {
-  app.add_option("--device", options.device, "cpu, cuda, cuda:N, or auto: a GPU where there is one")
+  app.add_option("--device", options.device, "cpu, cuda, cuda:N, or auto: a GPU if there is one")
       ->capture_default_str();
-  app.add_option("--dtype", options.dtype, "auto is fp32 on a CPU, bf16 on a GPU; fp16 rounds less")
+  app.add_option("--dtype", options.dtype, "auto is fp32 on a CPU and bf16 on a GPU")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
   app.add_option("--threads", options.threads,
-                 "threads of the tensor library; 0: as many as the machine has to spare")
+                 "threads of the tensor library; 0: as many as the machine has free")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
   app.add_flag("--check-weights", options.check_weights,
-               "refuse weights that hold NaN or infinity, by name");
+               "reject weights with NaN or infinity, by name");
 }
 
 CausalLm open_model(const ModelOptions& options) {

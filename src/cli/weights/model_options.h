@@ -1,4 +1,4 @@
-// MODEL and the options that every command with a model has.
+// MODEL and the options common to all commands with a model.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ struct ModelOptions {
   std::string model;
   std::string device = "auto";
   std::string dtype = "auto";
-  int threads = 0;  // 0: as many as the machine has to spare when it starts
+  int threads = 0;  // 0: as many as the machine has free at the start
   bool check_weights = false;
 };
 
-// Adds MODEL; the flags are add_device_options()'s, after the other positionals.
+// Adds MODEL; its flags come from add_device_options(), after the other positionals.
 void add_model_argument(CLI::App& app, ModelOptions& options);
 void add_device_options(CLI::App& app, ModelOptions& options);
 

@@ -27,7 +27,7 @@ PromptRenderer make_renderer(const fs::path& model, const DataConfig& config, co
     chat = ChatTemplate::load(model);
   } else {
     warn(fmt::format("{} has no chat template: prompts are given as plain text{}", model.string(),
-                     config.chat_options.empty() ? "" : ", and data.chat_options change nothing"));
+                     config.chat_options.empty() ? "" : ", and data.chat_options have no effect"));
   }
   return PromptRenderer(Tokenizer::load(model), std::move(chat), config);
 }

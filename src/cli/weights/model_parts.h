@@ -1,4 +1,5 @@
-// What a model directory holds beside weights: tokenizer and template as a renderer, stop ids.
+// The parts of a model directory other than weights: tokenizer and template as a renderer, stop
+// ids.
 #pragma once
 
 #include <filesystem>
@@ -14,11 +15,11 @@ using Warn = std::function<void(const std::string&)>;
 
 bool has_chat_template(const std::filesystem::path& model);
 
-// Warns where there is no chat template: prompts are plain text then.
+// Warns if there is no chat template: prompts are then plain text.
 PromptRenderer make_renderer(const std::filesystem::path& model, const DataConfig& config,
                              const Warn& warn);
 
-// Warns where there are none.
+// Warns if there are none.
 std::vector<TokenId> find_stop_ids(const std::filesystem::path& model, const Tokenizer& tokenizer,
                                    const Warn& warn);
 

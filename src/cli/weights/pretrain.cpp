@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The directory whose config and tokenizer files the run's checkpoints carry. A new model's is made
-// in the run directory.
+// The directory whose config and tokenizer files are copied into the run's checkpoints. For a new
+// model it is created in the run directory.
 fs::path find_origin(const RunConfig& config, Recorder& recorder) {
   const bool is_new = config.pretrain.new_model.hidden > 0;
   if (!config.train.init_from.empty()) {
@@ -119,7 +119,7 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
       .origin = origin};
   std::unique_ptr<Grader> grader;
   if (config.pretrain.samples > 0) {
-    wanted.mix.plain = 1;  // what a student is asked
+    wanted.mix.plain = 1;  // the prompts of a student
     parts.prompts = held_out_documents(wanted, config.pretrain.held_out, config.pretrain.samples,
                                        text, [](const std::string&) {});
     grader = make_grader({.kind = "countdown"});
@@ -129,7 +129,7 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
   warn_of_warm_up(config, [&](const std::string& w) { recorder.warn(w); });
   recorder.open(config, run_info(device, state.model.dtype(), "pretrain"), state.step);
   if (state.step >= config.train.steps) {
-    recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
+    recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to continue",
                               state.step, config.train.steps));
     recorder.finish("finished", state.step);
     return 0;

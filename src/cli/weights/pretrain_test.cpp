@@ -46,7 +46,7 @@ TEST_F(Pretrain, LearnsTheTaskAndGoesOnByteForByte) {
   ASSERT_EQ(whole.status, 0) << whole.err;
   const std::vector<Json> rows = metrics("run");
   ASSERT_EQ(rows.size(), 12u);
-  EXPECT_NEAR(rows.front()["train/loss"], std::log(448), 0.3);  // of all rows of the embedding
+  EXPECT_NEAR(rows.front()["train/loss"], std::log(448), 0.3);  // over the whole vocabulary
   EXPECT_LT(rows.back()["train/loss"], 0.7 * rows.front()["train/loss"].get<double>());
   EXPECT_LT(rows.back()["val/loss"], rows[5]["val/loss"]);
   EXPECT_GT(rows.back()["perf/throughput"], 0);
@@ -62,12 +62,12 @@ TEST_F(Pretrain, LearnsTheTaskAndGoesOnByteForByte) {
     EXPECT_TRUE(read_file(folder_ / "run" / at) == read_file(folder_ / "again" / at)) << file;
   }
   EXPECT_EQ(metrics("again").size(), 12u);
-  // Other documents are another run.
+  // Other documents make it another run.
   EXPECT_THAT(pretrain("again", settings + " --resume pretrain.mix.hint=0.5 train.steps=13").err,
               HasSubstr("other documents"));
-  EXPECT_THAT(pretrain("again", settings).err, HasSubstr("holds a run already"));
+  EXPECT_THAT(pretrain("again", settings).err, HasSubstr("already holds a run"));
 
-  // The directory is one that the other commands read.
+  // The other commands can read the directory.
   const std::string model = path("run/checkpoints/step-000012/model");
   const Outcome rendered =
       run(fmt::format("generate '{}' --prompt 'Numbers 4 11 3 target 29 |' --max-tokens 5 "
@@ -122,7 +122,7 @@ TEST_F(Pretrain, WeightsThatExplodeCostNoGoodCheckpoint) {
                                   HasSubstr("remove run/checkpoints/step-000004")));
   EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints/step-000003"));
   EXPECT_FALSE(fs::exists(folder_ / "run/checkpoints/step-000005"));
-  // What the message says helps.
+  // The message's remedy works.
   fs::remove_all(folder_ / "run/checkpoints/step-000004");
   EXPECT_EQ(pretrain("run", settings + "--resume train.steps=5").status, 0);
 }
@@ -142,7 +142,7 @@ TEST_F(Pretrain, MistakesAreOneMessage) {
   refused("pretrain.source=countdown:3", "neither a model nor the shape of a new one");
   refused(task + "pretrain.source=countup:3 model.path=nowhere", "nowhere");
   refused(task + "pretrain.source=a.txt", "a new model for text needs a tokenizer");
-  refused(task + "pretrain.source=countdown:5", "is no part of a countdown source");
+  refused(task + "pretrain.source=countdown:5", "is not part of a countdown source");
   refused(task + "pretrain.source=countdown:3:held-out", "held-out problems are not for training");
   refused(task + "pretrain.source=countdown:3,a.txt", "cannot be mixed");
   refused(task + "pretrain.new_model.vocabulary=100", "too few for the tokenizer's 423 tokens");
@@ -150,20 +150,20 @@ TEST_F(Pretrain, MistakesAreOneMessage) {
   refused(task + "pretrain.sequence_tokens=512", "more than the model's 256 positions");
   refused(task + "train.init_from=elsewhere", "pretrain starts from weights");
 
-  // A directory with the task's tokenizer: what a run of no steps leaves.
+  // A directory with the task's tokenizer, left by a run of no steps.
   ASSERT_EQ(pretrain("none", task + "train.steps=0").status, 0);
   const std::string words =
       fmt::format("model.path='{}' pretrain.new_model.hidden=32 ", path("none/new_model"));
-  refused(words + "pretrain.source=empty.file", "no task and no file of documents");
+  refused(words + "pretrain.source=empty.file", "neither a task nor a file of documents");
   refused(words + "pretrain.source=empty.txt", "the document is empty");
   refused(words + "pretrain.source=gone.txt", "gone.txt");
   refused(words + "pretrain.source=user.jsonl", "user.jsonl:1");
-  refused(words + "pretrain.source=user.jsonl", "no turn of the assistant");
+  refused(words + "pretrain.source=user.jsonl", "no assistant turn");
   refused(words + "pretrain.source=odd.jsonl", "neither \"messages\" nor");
   refused(words + "pretrain.source=", "no documents are named");
 }
 
-// The grader lies above the task, so that this is where they meet.
+// Here because the grader is in a higher layer than the task.
 TEST(CountdownTask, EverySolutionGradesCorrect) {
   int wrong_documents = 0;
   for (const char* spec : {"countdown:3+4:9000:seed=4", "countdown:3+4:held-out:1000:seed=5"}) {
@@ -174,7 +174,7 @@ TEST(CountdownTask, EverySolutionGradesCorrect) {
           << row["problem"] << " " << solution;
     }
   }
-  // Documents too are graded as they end.
+  // The grader agrees with how documents end.
   const CountdownSource source = CountdownSource::parse("countdown:3+4");
   for (std::uint32_t i = 0; i < 5'000; ++i) {
     const CountdownDocument document = countdown_document(source, {}, 1, i);

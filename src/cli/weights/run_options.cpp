@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As the shell gave it to us; /proc has it byte for byte.
+// The exact command line, from /proc.
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -29,18 +29,18 @@ std::string command_line() {
   return text;
 }
 
-// Says what became of the run's configuration, and refuses what makes another run of it. One that
-// cannot be read (of a later version, or damaged) tells nothing.
+// Reports how the run's configuration changed, and rejects changes that make it another run. A
+// configuration that cannot be read (from a later version, or damaged) is not compared.
 void compare_with_before(Recorder& recorder, const RunConfig& config,
                          const std::vector<std::string>& allowed) {
   const fs::path file = recorder.directory() / kConfigFile;
   RunConfig before;
   try {
     before.options().load_toml(file);
-    before.resolve();  // keys that an older version did not write have their defaults
+    before.resolve();  // keys that an older version did not write get their defaults
   } catch (const Error& error) {
     recorder.warn(
-        fmt::format("what changed since the run began cannot be told: {}", error.message()));
+        fmt::format("cannot compare with the configuration that the run had: {}", error.message()));
     return;
   }
   const std::vector<ConfigChange> changes = config_changes(before, config);
@@ -48,8 +48,7 @@ void compare_with_before(Recorder& recorder, const RunConfig& config,
   std::string warned, harmless;
   for (const ConfigChange& change : changes)
     (change.kind == ChangeKind::kHarmless ? harmless : warned) += "\n  " + change.text();
-  if (!warned.empty())
-    recorder.warn("the run goes on with another configuration than before:" + warned);
+  if (!warned.empty()) recorder.warn("the run continues with another configuration:" + warned);
   if (!harmless.empty()) recorder.info("changed since the run was last started:" + harmless);
 }
 
@@ -58,28 +57,27 @@ void compare_with_before(Recorder& recorder, const RunConfig& config,
 void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("CONFIG key=value", options.arguments, "a TOML file, then overrides")->required();
   app.add_flag("--resume", options.resume,
-               "go on from the newest whole checkpoint of record.dir, also of a finished run when "
+               "resume from the newest complete checkpoint of record.dir, also a finished run if "
                "train.steps is larger now");
   app.add_option("--allow", options.allow,
-                 "with --resume: a key or section that may say something else than when the run "
-                 "began, e.g. data.template or reward; can be repeated")
+                 "with --resume: a key or section that may differ from the run's, e.g. "
+                 "data.template or reward; can be repeated")
       ->type_name("KEY")
       ->allow_extra_args(false);
-  app.add_option("--device", options.device, "cpu, cuda, cuda:N, or auto: a GPU where there is one")
+  app.add_option("--device", options.device, "cpu, cuda, cuda:N, or auto: a GPU if there is one")
       ->capture_default_str();
   app.add_option("--dtype", options.dtype, "model.dtype: auto, fp32, bf16 or fp16")
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
   app.add_option("--threads", options.threads,
-                 "threads of the tensor library; 0: as many as the machine has to spare, looked at "
-                 "anew each step. They change no result")
+                 "threads of the tensor library; 0: as many as the machine has free, adjusted "
+                 "every step. They change no result")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
   app.add_option("--seed", options.seed, "train.seed")->check(CLI::NonNegativeNumber);
-  app.add_flag("--quiet", options.quiet, "warnings alone");
+  app.add_flag("--quiet", options.quiet, "only warnings");
   app.footer(
       "SIGINT, SIGTERM, SIGHUP or SIGUSR1: the step is finished and saved, the exit status is 130; "
-      "a "
-      "second one leaves at once.\n"
+      "a second one exits at once.\n"
       "Keys:\n" +
       RunConfig().options().to_help());
 }
@@ -87,7 +85,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
 void read_config(const RunOptions& options, RunConfig& config) {
   if (!options.allow.empty() && !options.resume)
     throw InputError("--allow without --resume",
-                     {.remedy = "it says what may change when a run goes on"});
+                     {.remedy = "it lists what may change when a run is resumed"});
   for (const std::string& argument : options.arguments) {
     if (argument.find('=') != std::string::npos) {
       config.options().assign(argument);
@@ -133,7 +131,7 @@ std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder,
   const NewestCheckpoint newest = find_newest_whole(recorder.directory() / kCheckpointsFolder);
   warn_of_skipped(recorder, newest);
   recorder.info(newest.found ? fmt::format("going on from {}", newest.found->path.string())
-                             : "no whole checkpoint to go on from; starting at step 0");
+                             : "no complete checkpoint to resume from; starting at step 0");
   if (newest.found) compare_with_before(recorder, config, options.allow);
   return newest.found;
 }
@@ -141,9 +139,9 @@ std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder,
 int in_run_directory(const RunConfig& config, bool resume, Console& console, const RunWork& work) {
   const RunLock lock(config.record.dir);
   if (!resume && holds_a_run(config.record.dir)) {
-    throw InputError("the run directory holds a run already",
+    throw InputError("the run directory already holds a run",
                      {.where = config.record.dir,
-                      .remedy = "go on with --resume, or choose another record.dir"});
+                      .remedy = "continue with --resume, or choose another record.dir"});
   }
   Recorder recorder(config.record, console);
   std::int64_t last_step = 0;

@@ -1,5 +1,5 @@
-// What the commands that make a run directory have in common: their arguments, and the frame around
-// their work.
+// Common to the commands that create a run directory: their arguments, and the code around their
+// work.
 #pragma once
 
 #include <functional>
@@ -17,38 +17,38 @@ namespace antisd::inline cli {
 
 struct RunOptions {
   std::vector<std::string> arguments;  // a file, then key=value
-  bool resume = false;             // go on from the newest whole checkpoint of the run directory
-  std::vector<std::string> allow;  // keys or sections that may mean something else then
+  bool resume = false;                 // continue from the newest complete checkpoint
+  std::vector<std::string> allow;      // keys or sections that may then change meaning
   std::string device = "auto";
   std::string dtype;
-  int threads = 0;  // 0: as many as the machine has to spare, step by step
+  int threads = 0;  // 0: as many as the machine has free, chosen every step
   std::int64_t seed = -1;
   bool quiet = false;
 };
 
 void add_run_options(CLI::App& app, RunOptions& options);
 
-// The file and the overrides, resolved. InputError.
+// Reads the file and the overrides and resolves them. InputError.
 void read_config(const RunOptions& options, RunConfig& config);
 
-// Where optim.warmup_steps is not shorter than the run.
+// Warns if optim.warmup_steps is not shorter than the run.
 void warn_of_warm_up(const RunConfig& config, const std::function<void(const std::string&)>& warn);
 
-// What run.json says. `method` is the training method's name.
+// The content of run.json. `method` is the training method's name.
 RunInfo run_info(at::Device device, at::ScalarType dtype, const std::string& method);
 
-// Newer checkpoints that are not whole, each a warning.
+// Warns of newer checkpoints that are incomplete.
 void warn_of_skipped(Recorder& recorder, const NewestCheckpoint& newest);
-// The newest whole checkpoint of the run directory, if any; says which it is, and every difference
-// between the configuration that the run had and that of now. InputError for one that changes what
-// the run means and is not in options.allow.
+// The newest complete checkpoint of the run directory, if any. Reports which one, and every
+// difference between the run's configuration and the present one. InputError for a difference that
+// changes the run's meaning and is not in options.allow.
 std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder,
                                                          const RunConfig& config,
                                                          const RunOptions& options);
 
-// Locks config.record.dir, refuses one that holds a run unless resuming, and writes down how `work`
-// ended, whatever it threw. `work` is given the recorder and the last step done, which it keeps up
-// to date, and returns the exit status.
+// Locks config.record.dir, rejects one that holds a run unless resuming, and records how `work`
+// ended, whatever it threw. `work` gets the recorder and the last step done, which it keeps up to
+// date, and returns the exit status.
 using RunWork = std::function<int(Recorder& recorder, std::int64_t& last_step)>;
 int in_run_directory(const RunConfig& config, bool resume, Console& console, const RunWork& work);
 

@@ -20,8 +20,8 @@ struct ScoreCommandOptions {
   std::int64_t batch_tokens = ScoreOptions().max_batch_tokens;
 };
 
-// Ids as they are, or texts through the model's tokenizer, which is loaded when the first text
-// comes.
+// Reads ids as they are, or text through the model's tokenizer, which is loaded with the first
+// text.
 class RequestReader {
  public:
   explicit RequestReader(std::string model) : model_(std::move(model)) {}
@@ -47,17 +47,17 @@ std::function<int()> add_score(CLI::App& app) {
   add_model_argument(app, options->model);
   add_row_stream_options(app, options->rows);
   add_device_options(app, options->model);
-  app.add_option("--temperature", options->temperature, "everything is under logits / temperature")
+  app.add_option("--temperature", options->temperature, "compute under logits / temperature")
       ->capture_default_str()
       ->check(CLI::PositiveNumber)
       ->check(finite_number());
   app.add_option("--batch-tokens", options->batch_tokens,
-                 "tokens that go through the model at once; lower it where memory runs out")
+                 "tokens per pass through the model; lower it if memory runs out")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
   app.footer(
       "Row in: {\"prompt_ids\", \"response_ids\"} or {\"prompt\", \"response\"}.\n"
-      "Row out: {\"logp\": [..], \"entropy\": [..]}, one number a response token.");
+      "Row out: {\"logp\": [..], \"entropy\": [..]}, one number per response token.");
   return [options] {
     const CausalLm model = open_model(options->model);
     RequestReader reader(options->model.model);

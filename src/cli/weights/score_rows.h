@@ -1,4 +1,4 @@
-// Rows of `score` on their way through the model, many in one pass.
+// Scores rows in batches.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace antisd::inline cli {
 
-// Scores every row of the stream: {"logp": [..], "entropy": [..]}. `read` makes a request of a row;
-// up to options.max_batch_tokens go through the model at once. RunError where a score is not
+// Scores every row of the stream: {"logp": [..], "entropy": [..]}. `read` turns a row into a
+// request; up to options.max_batch_tokens go through the model at once. RunError if a score is not
 // finite.
 int score_rows(const RowStreamOptions& rows, const CausalLm& model, const ScoreOptions& options,
                const std::function<ScoreRequest(const Json& row)>& read);

@@ -1,4 +1,4 @@
-// `score` as a user runs it: batches, bad rows, pipes, models too large or broken.
+// `score` as a user runs it: batches, bad rows, pipes, models that are too large or broken.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 
 class Score : public testing::CommandTest {
  protected:
-  // Rows of unequal lengths, some with a common beginning.
+  // Rows of different lengths, some with a common prefix.
   static std::string score_row(int i) {
     Json row = {{"id", i}, {"prompt_ids", Json::array()}, {"response_ids", Json::array()}};
     for (int t = 0; t < 18 + i % 5; ++t)
@@ -110,7 +110,7 @@ TEST_F(Score, ABadRowInTheMiddleOfABatch) {
   EXPECT_THAT(out[13]["error"].get<std::string>(), StartsWith("the response is empty"));
 }
 
-// Whoever waits for an answer before writing the next row gets it.
+// A program that waits for an answer before it writes the next row gets one.
 TEST_F(Score, APipeThatPausesIsAnswered) {
   write("first", score_row(1));
   write("answers", "");
@@ -132,7 +132,7 @@ TEST_F(Score, ModelsThatDoNotFitIntoMemorySayWhatToDo) {
   EXPECT_EQ(shell("ulimit -v 64000000; antisd score large </dev/null 2>err"), 1);
   EXPECT_THAT(
       read_file(folder_ / "err"),
-      AllOf(StartsWith("antisd: out of memory: 1024.00 GiB were asked for, "),
+      AllOf(StartsWith("antisd: out of memory: 1024.00 GiB were requested, "),
             HasSubstr("GiB are free; put fewer tokens into a batch"), EndsWith("more memory\n")));
 }
 

@@ -1,5 +1,5 @@
 // The tensor library's threads in a command that works in steps: --threads, or as many as the
-// machine has to spare.
+// machine has free.
 //
 //   StepThreads threads(options.threads);
 //   trainer.run([&] { threads.between_steps(); return stop(); });
@@ -13,8 +13,8 @@ namespace antisd::inline cli {
 
 class StepThreads {
  public:
-  explicit StepThreads(int asked);  // 0: governed
-  void between_steps();             // on the thread that works
+  explicit StepThreads(int asked);  // 0: chosen automatically
+  void between_steps();             // call it on the working thread
 
  private:
   std::optional<ThreadGovernor> governor_;

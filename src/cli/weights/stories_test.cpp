@@ -1,6 +1,6 @@
-// stories260K, a trained Llama: its legacy file, converted by a script, continues as its author
-// published. The script computes the continuation apart from us, in the file's own interleaved
-// form.
+// stories260K, a trained Llama: its legacy file, converted by a script, gives the continuation that
+// its author published. The script computes the continuation independently, in the file's own
+// interleaved format.
 
 #include <cstdlib>
 
@@ -39,7 +39,7 @@ TEST(Stories, ContinuesAsPublished) {
   const CausalLm model = load_model(folder.path(), at::kCPU, compute_dtype(at::kCPU));
   EXPECT_EQ(model.shape().parameter_count(), 260'032);
   const at::NoGradGuard no_grad;
-  // Every position's likeliest token is the next one: by induction, the greedy continuation.
+  // The most likely token at every position is the next one: by induction, the greedy continuation.
   const at::Tensor hidden = model.hidden_states(pack({&expected, 1}, at::kCPU));
   const at::Tensor likeliest = at::linear(hidden, model.head().weight).argmax(-1);
   for (std::size_t i = 0; i + 1 < expected.size(); ++i)

@@ -24,7 +24,7 @@ struct SweepCommandOptions {
   bool quiet = false;
 };
 
-// A comma in a list's value is the list's; several lists are told apart by their brackets.
+// A comma inside a list belongs to the list; several lists are separated by their brackets.
 void add_axis(Grid& grid, const std::string& argument) {
   const std::size_t equals = argument.find('=');
   const std::string key = argument.substr(0, equals);
@@ -79,26 +79,25 @@ std::function<int()> add_sweep(CLI::App& app) {
                  "a TOML file, then overrides; a key with several values is an axis of the grid");
   app.add_option("--methods", options->methods, "values of method.name, e.g. grpo,sd,antisd");
   app.add_option("--seeds", options->seeds, "values of train.seed, e.g. 0-4 or 0,1,7");
-  app.add_option("--jobs", options->jobs, "runs at a time; 0: as many as the cores carry")
+  app.add_option("--jobs", options->jobs, "runs at a time; 0: as many as the cores allow")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
-  app.add_option("--threads", options->threads, "threads of one run")
+  app.add_option("--threads", options->threads, "threads per run")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  app.add_option(
-         "--memory", options->memory_gb,
-         "GB of memory for all runs together; 0: nine tenths of what is free. The first run "
-         "shows how much one takes")
+  app.add_option("--memory", options->memory_gb,
+                 "GB of memory for all runs together; 0: nine tenths of the free memory. The first "
+                 "run shows how much one needs")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber)
       ->check(finite_number());
   app.add_option("--device", options->device, "cpu, cuda, cuda:N or auto, for every run")
       ->capture_default_str();
-  app.add_option("--report", options->report, "the page at the end [record.dir/report.html]");
-  app.add_flag("--quiet", options->quiet, "warnings and the table at the end alone");
+  app.add_option("--report", options->report, "file of the report page [record.dir/report.html]");
+  app.add_flag("--quiet", options->quiet, "only warnings and the final table");
   app.footer(
-      "Each run is a normal run directory below record.dir. Started again, the sweep goes on: "
-      "finished runs are left alone, others resume.");
+      "Each run has a normal run directory below record.dir. Started again, the sweep continues: "
+      "finished runs are kept, others are resumed.");
   return [options] {
     const SweepSettings settings = make_settings(*options);
     outlive_refused_writes();

@@ -1,4 +1,4 @@
-// `sweep` as a user runs it: a grid, a failure in it, going on, another configuration.
+// `sweep` as a user runs it: a grid, a failure in it, resuming, another configuration.
 
 #include "cli/weights/train_testing.h"
 
@@ -49,7 +49,7 @@ TEST_F(Sweep, AFailedRunIsToldAndTheOthersFinish) {
 TEST_F(Sweep, NothingToShowIsAFailure) {
   const Outcome outcome = sweep("--methods grpo model.path=" + (folder_ / "absent").string());
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("absent"), HasSubstr("no run came as far as a step")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("absent"), HasSubstr("no run finished a step")));
   EXPECT_EQ(outcome.out, "");
 }
 

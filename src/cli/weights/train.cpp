@@ -19,8 +19,8 @@ std::function<int()> add_train(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_run_options(app, options->run);
   app.add_flag("--dry-run", options->dry_run,
-               "read data, tokenizer and templates, show prompts, shapes and memory, and say what "
-               "would fail; the model's weights are not needed, nothing is written");
+               "read data, tokenizer and templates, show prompts, sizes and memory, and say what "
+               "would fail; needs no weights and writes nothing");
   return [options] {
     RunConfig config;
     read_config(options->run, config);

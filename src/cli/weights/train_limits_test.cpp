@@ -1,5 +1,5 @@
-// `train` and `pretrain` where the system refuses to write: limits, full disks, closed pipes, and
-// every system call on the run directory in turn.
+// `train` and `pretrain` when writing fails: limits, full disks, closed pipes, and every system
+// call on the run directory in turn.
 
 #include <gmock/gmock.h>
 
@@ -26,7 +26,8 @@ class TrainLimits : public testing::TrainTest {
       "train run.toml --threads 1 --device cpu train.steps=3 checkpoint.every=2 checkpoint.keep=1 "
       "record.rollouts_every=2 reward.kind=countdown ";
 
-  // `antisd` with calls on `folder` counted and failing as `fault` says, as the environment has it.
+  // `antisd` with calls on `folder` counted and failing as `fault` says, set through the
+  // environment.
   std::string with_faults(const std::string& folder, const std::string& fault) const {
     return fmt::format(
         "env LD_PRELOAD='{}' ANTISD_FAULT_FOLDER='{}' ANTISD_FAULT='{}' "
@@ -61,7 +62,7 @@ TEST_F(TrainLimits, AFileSizeLimitEndsARunAsAFullDiskDoes) {
   EXPECT_THAT(err(), HasSubstr("step 2 was not saved"));
 }
 
-// The disk fills while the run goes on; only what is below checkpoints/ is refused.
+// The disk becomes full during the run; only writes below checkpoints/ fail.
 TEST_F(TrainLimits, AFullDiskFailsTheRunAndASignalEndsTheWaiting) {
   const std::string line = fmt::format(
       "cd '{}' && exec {} '{}/antisd' {} record.dir=run >out 2>err", folder_.path().string(),
@@ -79,13 +80,13 @@ TEST_F(TrainLimits, AFullDiskFailsTheRunAndASignalEndsTheWaiting) {
   EXPECT_THAT(err(), AllOf(HasSubstr("step 3 is not saved yet"), HasSubstr("no space is left"),
                            HasSubstr("step 3 was not saved"), HasSubstr("free some space")));
   EXPECT_THAT(run_json("run")["exit_reason"], HasSubstr("step 3 was not saved"));
-  // With space again it ends as any other run.
+  // With free space again, it finishes like any other run.
   ASSERT_EQ(run(std::string(kSettings) + "record.dir=run --resume").status, 0) << err();
   ASSERT_EQ(run(std::string(kSettings) + "record.dir=whole").status, 0) << err();
   EXPECT_EQ(weights("run", 3), weights("whole", 3));
 }
 
-// Space that comes back is taken: the last step is saved by a later try.
+// When space becomes free, a later attempt saves the last step.
 TEST_F(TrainLimits, TheLastSaveIsTriedAgain) {
   const std::string line = fmt::format("{} antisd {} record.dir=run checkpoint.every=0 >out 2>err",
                                        with_faults("run/checkpoints", "2 28 once"), kSettings);
@@ -101,17 +102,17 @@ TEST_F(TrainLimits, AClosedPipeEndsNoRun) {
   EXPECT_THAT(metrics("run"), SizeIs(3));
   EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints/step-000003"));
   EXPECT_THAT(read_file(folder_ / "run/log.txt"), HasSubstr("steps 1 to 3"));
-  // A command over rows still ends with its reader.
+  // A command over rows ends when its reader does.
   std::string rows;
   for (int i = 0; i < 20'000; ++i)
     rows += "{\"problem\":\"Numbers 1 2 target 3\",\"response\":\"1 + 2 = 3\"}\n";
   write("rows", rows);
   EXPECT_EQ(shell("(antisd grade countdown rows 2>err; echo $? >status) | head -1 >first"), 0);
   EXPECT_EQ(err(), "");
-  EXPECT_EQ(read_file(folder_ / "status"), "141\n");  // SIGPIPE, as a shell writes it
+  EXPECT_EQ(read_file(folder_ / "status"), "141\n");  // SIGPIPE, as a shell reports it
 }
 
-// What the program ignores, its reward programs do not.
+// Signals that the program ignores are not ignored in its reward programs.
 TEST_F(TrainLimits, RewardProgramsHaveTheUsualSignals) {
   write("reward.sh", "grep SigIgn /proc/$$/status >ignored\nexec python3 " + path("reward.py"));
   ASSERT_EQ(train("run", "train.steps=1 reward.command='sh reward.sh'").status, 0) << err();
@@ -163,7 +164,7 @@ TEST_F(TrainLimits, WhateverTheDiskRefusesTheRunIsWholeOrSaysSo) {
   std::int64_t runs = 0, failed = 0, offset = 0;
   const std::int64_t stride = testing::fault_stride(calls / 2);
   for (const FaultKind& kind : testing::fault_kinds()) {
-    if (kind.on) continue;  // TrainerFaults has these, without the pauses before a last try
+    if (kind.on) continue;  // TrainerFaults tests these, without the pauses before a last try
     offset += calls / 11;
     for (std::int64_t call = 1 + offset % stride; call <= calls; call += stride) {
       fs::remove_all(folder_ / "run");

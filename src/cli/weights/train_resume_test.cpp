@@ -1,4 +1,4 @@
-// `train --resume` with another configuration, and a run directory that goes away.
+// `train --resume` with another configuration, and a run directory that is removed.
 
 #include <gmock/gmock.h>
 
@@ -29,11 +29,11 @@ TEST_F(TrainResume, EveryDifferenceIsSaidAndTheOldConfigurationStays) {
   EXPECT_THAT(read_file(folder_ / "run/log.txt"), says_all);
   EXPECT_EQ(read_file(folder_ / "run/config.step-000002.toml"), before);
   EXPECT_THAT(read_file(folder_ / "run/config.toml"), HasSubstr("lr = 0.001\n"));
-  // A start from the same step that came to nothing does not take their place.
+  // A failed start from the same step does not replace them.
   fs::remove_all(folder_ / "run/checkpoints/step-000003");
   ASSERT_EQ(train("run", "--resume train.steps=3 optim.lr=0.002").status, 0);
   EXPECT_EQ(read_file(folder_ / "run/config.step-000002.toml"), before);
-  // Nothing changed: nothing said, nothing kept.
+  // Nothing changed: no message, no file.
   const Outcome same = train("run", "--resume train.steps=3 optim.lr=0.002");
   EXPECT_THAT(same.err, Not(HasSubstr(" -> ")));
   EXPECT_FALSE(fs::exists(folder_ / "run/config.step-000003.toml"));
@@ -59,8 +59,7 @@ TEST_F(TrainResume, AnotherMeaningIsRefusedUnlessAllowed) {
   EXPECT_THAT(train("run", "--resume --allow rewards").err, HasSubstr("did you mean 'reward'?"));
 }
 
-// What another version wrote: a key that is missing has its default; one that is not known any more
-// makes a warning.
+// Written by another version: a missing key gets its default, an unknown key gives a warning.
 TEST_F(TrainResume, AConfigurationOfAnotherVersion) {
   ASSERT_EQ(train("run", "train.steps=2 record.tensorboard=false").status, 0);
   std::string settings = read_file(folder_ / "run/config.toml");
@@ -73,7 +72,8 @@ TEST_F(TrainResume, AConfigurationOfAnotherVersion) {
   write("run/config.toml", settings + "colour = 'blue'\n");
   const Outcome unknown = train("run", "--resume train.steps=4");
   EXPECT_EQ(unknown.status, 0) << unknown.err;
-  EXPECT_THAT(unknown.err, AllOf(HasSubstr("cannot be told"), HasSubstr("record.colour")));
+  EXPECT_THAT(unknown.err, AllOf(HasSubstr("cannot compare with the configuration"),
+                                 HasSubstr("record.colour")));
 }
 
 TEST_F(TrainResume, AWholeRowThatLacksItsLineEndIsKept) {
@@ -130,10 +130,10 @@ for line in iter(sys.stdin.readline, ""):
 )");
   const Outcome outcome = train("run", "method.name=grpo train.steps=7");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  const std::string warning = "for 5 steps in a row the rewards of each group were all alike";
+  const std::string warning = "for 5 consecutive steps the rewards of each group were all equal";
   const std::size_t first = outcome.err.find(warning);
   ASSERT_NE(first, std::string::npos) << outcome.err;
-  EXPECT_EQ(outcome.err.find("were all alike", first + warning.size()), std::string::npos);
+  EXPECT_EQ(outcome.err.find("were all equal", first + warning.size()), std::string::npos);
   EXPECT_THAT(read_file(folder_ / "run/log.txt"), HasSubstr(warning));
 }
 
@@ -150,7 +150,7 @@ TEST_F(TrainResume, MistypedTablesAreRefused) {
   EXPECT_THAT(chat.err, HasSubstr("did you mean 'enable_thinking'?"));
 }
 
-// A pipe in the place of a model's file would keep any command waiting for good.
+// A pipe in place of a model's file would make any command wait for ever.
 TEST_F(TrainResume, AModelWhoseConfigurationIsAPipe) {
   fs::remove(folder_ / "model/config.json");
   ASSERT_EQ(shell("mkfifo model/config.json"), 0);

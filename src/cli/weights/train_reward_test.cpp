@@ -1,4 +1,4 @@
-// `train` with a reward program that does not do what it should.
+// `train` with a reward program that misbehaves.
 
 #include <fstream>
 
@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 
 class TrainReward : public testing::TrainTest {
  protected:
-  // What to add to the reward program of the fixture: "BEFORE; python3 reward.py".
+  // A command that runs before the fixture's reward program: "BEFORE; python3 reward.py".
   std::string command(const std::string& before) const {
     return fmt::format("'reward.command={}; exec python3 {}'", before, path("reward.py"));
   }
@@ -46,9 +46,9 @@ TEST_F(TrainReward, AProgramThatDoesNotGradeIsFoundBeforeTheFirstStep) {
 TEST_F(TrainReward, ALogLineOnStandardOutputIsSkippedAndSaidOnce) {
   const Outcome outcome = train("logs", "train.steps=2 " + command("echo INFO loading"));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  const std::size_t said = outcome.err.find("that are no JSON");
+  const std::size_t said = outcome.err.find("that are not JSON");
   ASSERT_NE(said, std::string::npos) << outcome.err;
-  EXPECT_EQ(outcome.err.find("that are no JSON", said + 1), std::string::npos);
+  EXPECT_EQ(outcome.err.find("that are not JSON", said + 1), std::string::npos);
   EXPECT_THAT(outcome.err, HasSubstr("INFO loading"));
   EXPECT_THAT(metrics("logs"), SizeIs(2));
   const Outcome dry = train("dry", "--dry-run " + command("echo INFO loading"));
@@ -56,7 +56,7 @@ TEST_F(TrainReward, ALogLineOnStandardOutputIsSkippedAndSaidOnce) {
   EXPECT_THAT(dry.out, HasSubstr("(it answers)"));
 }
 
-// It answers the probe and then no response: the run ends with what it learnt before, not
+// It answers the probe and then no response: the run ends with what it has learnt, not as
 // "finished".
 TEST_F(TrainReward, ARunWithoutGradesGivesUp) {
   const std::string few =
@@ -70,11 +70,11 @@ for line in iter(sys.stdin.readline, ""):
 )");
   const Outcome outcome = train("run", "train.steps=50 reward.give_up_after=2 " + few);
   EXPECT_EQ(outcome.status, 1) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("not one grade in 2 steps in a row"),
-                                 HasSubstr("ended with status 1"), HasSubstr("reward.py"),
-                                 HasSubstr("--resume")));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("no grade in 2 consecutive steps"), HasSubstr("ended with status 1"),
+                    HasSubstr("reward.py"), HasSubstr("--resume")));
   EXPECT_THAT(read_file(folder_ / "run/run.json"), Not(HasSubstr("finished")));
-  // Mended, it goes on.
+  // After the program is fixed, the run continues.
   write("reward.py", R"(
 import json, sys
 for line in iter(sys.stdin.readline, ""):

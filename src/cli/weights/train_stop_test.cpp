@@ -1,4 +1,4 @@
-// `train` when it is told to stop, killed, or started twice.
+// `train` when it is stopped, killed, or started twice.
 
 #include <fstream>
 #include <random>
@@ -51,8 +51,8 @@ TEST_F(TrainStop, AHangUpThatWasIgnoredStaysIgnored) {  // nohup
   EXPECT_EQ(Json::parse(read_file(folder_ / "run/run.json"))["exit_reason"], "stopped by a signal");
 }
 
-// Kills of one run, which goes on after each. The program is a copy of this process, not started
-// anew: its libraries are loaded, so that kills are cheap and meet steps and saves.
+// Kills one run repeatedly and resumes it each time. The program is a fork of this process, not a
+// new one: its libraries are loaded, so kills are cheap and hit steps and saves.
 class TrainKills : public TrainStop {
  protected:
   pid_t start_copy(const std::string& run_folder, std::vector<std::string> more) const {
@@ -65,13 +65,13 @@ class TrainKills : public TrainStop {
       arguments.push_back(word.c_str());
     const pid_t pid = fork();
     if (pid != 0) return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // it would train for ever
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // otherwise it would train for ever
     if (chdir(folder_.path().c_str()) != 0 || freopen("err", "w", stderr) == nullptr) _exit(127);
     _exit(run_command_line(static_cast<int>(arguments.size()), arguments.data()));
   }
 
-  // The step of the last row; those before it that are read must be whole and in order. At most
-  // 100,000 bytes are read: a long run is killed often.
+  // The step of the last row; the rows read before it must be complete and in order. At most
+  // 100,000 bytes are read, since a long run is killed often.
   std::int64_t last_row(const std::string& run) const {
     std::ifstream file(folder_ / run / "metrics.jsonl", std::ios::binary | std::ios::ate);
     if (!file) return 0;
@@ -92,7 +92,7 @@ class TrainKills : public TrainStop {
   }
 };
 
-// ANTISD_KILLS sets how often; tools/kill_test asks for many.
+// ANTISD_KILLS sets the number of kills; tools/kill_test uses many.
 TEST_F(TrainKills, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
   const char* wanted = std::getenv("ANTISD_KILLS");
   const int kills = wanted != nullptr ? std::atoi(wanted) : 20;
@@ -102,7 +102,7 @@ TEST_F(TrainKills, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
   forever.emplace_back("train.steps=1000000");
   std::minstd_rand random(std::random_device{}());
   using Clock = std::chrono::steady_clock;
-  double three_steps_s = 0;  // and the start
+  double three_steps_s = 0;  // including the start
   int before_a_row = 0, in_a_save = 0;
   for (int k = 0; k < kills; ++k) {
     const std::int64_t before = last_row("run");
@@ -117,7 +117,7 @@ TEST_F(TrainKills, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
         begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(moment)));
     kill(pid, SIGKILL);
     ASSERT_EQ(status_of(pid), -SIGKILL) << read_file(folder_ / "err");
-    // Nothing is torn, at whatever moment it came.
+    // Every row is complete, whenever the kill came.
     const std::int64_t last = last_row("run");
     before_a_row += last <= before;
     const NewestCheckpoint newest = find_newest_whole(folder_ / "run/checkpoints");
@@ -143,7 +143,7 @@ TEST_F(TrainKills, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
 }
 
 TEST_F(TrainStop, ASecondSignalLeavesAtOnce) {
-  // A reward that hangs while a file is there: the step cannot end.
+  // A reward that hangs while a file exists: the step cannot end.
   std::string reward = read_file(folder_ / "reward.py");
   reward.insert(reward.find("    words"),
                 fmt::format("    while os.path.exists({:?}): time.sleep(0.01)\n",
@@ -160,7 +160,7 @@ TEST_F(TrainStop, ASecondSignalLeavesAtOnce) {
   kill(pid, SIGTERM);
   EXPECT_EQ(status_of(pid), 130);
   fs::remove(folder_ / "hang");
-  EXPECT_THAT(read_file(folder_ / "err"), HasSubstr("left without saving"));
+  EXPECT_THAT(read_file(folder_ / "err"), HasSubstr("exited without saving"));
 
   const std::int64_t done = std::ssize(metrics("run"));
   const NewestCheckpoint newest = find_newest_whole(folder_ / "run/checkpoints");

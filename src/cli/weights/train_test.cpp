@@ -1,4 +1,4 @@
-// `train` as a user runs it: resuming, dry runs, continual training, mistakes.
+// `train` as a user runs it: resuming, dry runs, continual training, errors.
 
 #include <set>
 
@@ -33,7 +33,7 @@ TEST_F(Train, ResumingChangesNotAByte) {
     const std::string name = fmt::format("rollouts/step-{:06}.jsonl", step);
     EXPECT_EQ(read_file(folder_ / "parts" / name), read_file(folder_ / "whole" / name));
   }
-  // Nothing is left to do then, unless there are more steps.
+  // Then nothing is left to do, unless train.steps grows.
   EXPECT_THAT(train("parts", "--resume").err, HasSubstr("nothing is left to do"));
   EXPECT_EQ(train("parts", "--resume train.steps=7").status, 0);
   EXPECT_THAT(metrics("parts"), SizeIs(7));
@@ -68,7 +68,7 @@ TEST_F(Train, ResumingASlowTeacherChangesNotAByte) {
   EXPECT_THAT(changed.err, HasSubstr("teacher_ema"));
 }
 
-// Everything at once that a step can leave behind for the next.
+// A step with all the state that it can pass to the next.
 TEST_F(Train, ResumingSeveralUpdatesAStepChangesNotAByte) {
   const std::string settings =
       "train.minibatches=2 train.epochs=2 train.micro_batch_tokens=48 loss.kl_coef=0.1 "
@@ -79,7 +79,7 @@ TEST_F(Train, ResumingSeveralUpdatesAStepChangesNotAByte) {
       "eval.benches=" +
       (folder_ / "problems.jsonl").string() + " ";
   ASSERT_EQ(train("whole", settings).status, 0) << read_file(folder_ / "err");
-  // The schedule knows the last step: a stop, not fewer steps.
+  // The schedule depends on the last step, so the run is stopped, not shortened.
   const pid_t pid = start("parts", settings);
   wait_for_steps("parts", 2);
   kill(pid, SIGTERM);
@@ -105,14 +105,14 @@ TEST_F(Train, AStepThatFailsLosesNothing) {
     EXPECT_EQ(stopped.status, 2);
     EXPECT_THAT(stopped.err, AllOf(HasSubstr("too small to gate on"), HasSubstr("saving step 3")));
   }
-  // With another choice it goes on as if nothing had been,
+  // With another choice it continues as if nothing had happened,
   EXPECT_THAT(train("run", warmup + "--resume").err, HasSubstr("step-000003"));
   EXPECT_EQ(weights("run", 6), weights("whole", 6));
   EXPECT_EQ(reproducible("run"), reproducible("whole"));
   // and with another statistic the gate does not mix the two.
   const Outcome other = train("other", "method.gate.statistic=mean --resume");
   EXPECT_EQ(other.status, 0) << other.err;
-  EXPECT_THAT(other.err, HasSubstr("warm-up begins anew"));
+  EXPECT_THAT(other.err, HasSubstr("warm-up starts again"));
   const std::vector<Json> rows = metrics("other");
   ASSERT_THAT(rows, SizeIs(6));
   EXPECT_TRUE(rows[4]["antisd/h_warm"].is_null());  // two steps from the third on
@@ -136,13 +136,13 @@ TEST_F(Train, AGateThatFindsNothingToMeasureStaysOpen) {
     EXPECT_EQ(row["antisd/gate_too_small"], 1);
     EXPECT_TRUE(row["antisd/tau"].is_null());
   }
-  // It is kept, whatever would have been found with another limit.
+  // The choice is kept although another limit would have changed it.
   ASSERT_EQ(train("run", "--resume train.steps=7").status, 0);
   EXPECT_EQ(metrics("run").back()["antisd/gate_too_small"], 1);
 }
 
 // The default method on the shipped model, without its recipe: most tokens of a chain are forced,
-// so that the median of the teacher's entropy is near 0 and the mean is what can be gated on.
+// so the median of the teacher's entropy is near 0 and the gate needs the mean.
 TEST_F(Train, TheDefaultMethodRunsOnTheShippedModel) {
   const fs::path repository = ANTISD_SOURCE_DIR;
   const std::string settings = fmt::format(
@@ -177,7 +177,7 @@ TEST_F(Train, TheDefaultMethodRunsOnTheShippedModel) {
   EXPECT_EQ(rows[5]["antisd/gate_reads_mean"], 1);
   EXPECT_EQ(rows[5]["antisd/gate_too_small"], 0);
   EXPECT_EQ(rows[5]["antisd/gate_signal"], rows[5]["teacher/entropy_mean"]);
-  // Stopped in the warm-up, and after it: not a byte differs.
+  // Stopped during and after the warm-up: no byte differs.
   train_it("parts", "train.steps=3");
   train_it("parts", "train.steps=6 --resume");
   train_it("parts", "train.steps=8 --resume");
@@ -185,8 +185,8 @@ TEST_F(Train, TheDefaultMethodRunsOnTheShippedModel) {
   EXPECT_EQ(reproducible("parts"), reproducible("whole"));
 }
 
-// OpenMP's threads sleep while they wait (libgomp says how often they spin), unless the user says
-// how to wait; what the run starts knows nothing of it. The number of threads changes no byte.
+// OpenMP threads sleep while they wait (libgomp prints its spin count), unless the user sets how to
+// wait; child processes do not inherit it. The number of threads changes no byte.
 TEST_F(Train, ThreadsWaitWithoutSpinning) {
   if (available_threads() == 1) GTEST_SKIP() << "one core";
   write("reward.py", R"(
@@ -209,7 +209,7 @@ for line in iter(sys.stdin.readline, ""):
   for (int step = 1; step <= 6; ++step) {
     JsonlReader rollouts(folder_ / fmt::format("asleep/rollouts/step-{:06}.jsonl", step));
     for (Json row; rollouts.next(row);) {
-      if (row["reason"] == "truncated") continue;  // what the reward program was not asked about
+      if (row["reason"] == "truncated") continue;  // the reward program does not see these
       EXPECT_EQ(row["reason"], "nothing");
       ++graded;
     }
@@ -234,7 +234,7 @@ for line in iter(sys.stdin.readline, ""):
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("step 1: reward.command gave a reward that is not a"),
                                  HasSubstr("problem 'p"), HasSubstr("failed/step-000001.jsonl"),
-                                 HasSubstr("mend the grader")));
+                                 HasSubstr("fix the grader")));
   EXPECT_TRUE(fs::exists(folder_ / "run/failed/step-000001.jsonl"));
 }
 
@@ -267,7 +267,7 @@ TEST_F(Train, ADryRunSaysEverythingWithoutWeights) {
   refused("data.max_prompt_tokens=2", "problems.jsonl");
   refused("eval.benches=missing_bench.jsonl", "missing_bench.jsonl");
   refused("train.init_from=missing/step-000001 model.path=''", "missing");
-  // What is only not here is said: the run may be planned on another machine.
+  // A missing device is only reported: the run may be planned for another machine.
   const Outcome elsewhere = dry_run(
       "rollout.prompts_per_step=1000000 rollout.max_sequence_tokens=128 "
       "train.micro_batch_tokens=100000000000 train.init_from=missing/step-000001");
@@ -313,9 +313,9 @@ TEST_F(Train, ContinualTrainingInheritsOptimizerAndCursor) {
   EXPECT_EQ(after["gate"]["steps"], 3);  // its own warm-up
   EXPECT_TRUE(after["gate"]["h_warm"].is_number());
   EXPECT_EQ(metrics("antisd").front()["training/global_step"], 1);
-  // The first step starts from the parent's weights: its own sampler agrees with them.
+  // The first step starts from the parent's weights: sampler and update agree.
   EXPECT_LT(metrics("antisd").front()["training/rollout_probs_diff_max"].get<double>(), 1e-5);
-  // Going on with it changes not a byte either.
+  // Resuming it changes no byte either.
   const std::string settings = fmt::format("train.init_from='{}' ", parent);
   ASSERT_EQ(train("parts", settings + "train.steps=1").status, 0);
   ASSERT_EQ(train("parts", settings + "train.steps=3 --resume").status, 0);
@@ -328,7 +328,7 @@ TEST_F(Train, ContinualTrainingInheritsOptimizerAndCursor) {
       0);
 }
 
-// Every method, and the numbers of the released code, from the dump alone, with numpy.
+// Every method, and the released code's settings, from the dump only, with numpy.
 TEST_F(Train, AnIndependentScriptRecomputesEveryAdvantage) {
   const fs::path repository = ANTISD_SOURCE_DIR;
   const fs::path python = repository / ".deps/reference/bin/python";
@@ -342,20 +342,20 @@ TEST_F(Train, AnIndependentScriptRecomputesEveryAdvantage) {
     EXPECT_EQ(std::system(command.c_str()), 0) << run << ": " << read_file(folder_ / "said");
   };
   for (const MethodRow& row : method_table()) {
-    if (row.distils) continue;  // has no advantage
+    if (row.distils) continue;  // it has no advantage
     recomputed(std::string(row.name), fmt::format("method.name={} train.steps=5", row.name));
   }
-  // A model that knows nothing has perplexities near 20: the limit of 3 would leave no response.
+  // An untrained model has perplexities near 20: with a limit of 3 no response would be left.
   const std::string released =
       "method.preset=released rollout.max_sequence_tokens=24 method.gate.max_perplexity=22 "
       "method.signal.max_response_tokens=14 train.steps=6 optim.lr=0.01 ";
-  // A gate that chooses the mean, one that finds nothing to measure, and one by the step before.
+  // A gate that chooses the mean, one that finds nothing to measure, and one on the previous step.
   recomputed("mean", "method.gate.statistic=mean train.steps=5");
   recomputed("too-small", "method.gate.min_warm=50 train.steps=5");
   recomputed("before", "method.gate.previous_step=true optim.lr=0.03 train.steps=6");
   recomputed("released", released);
   recomputed("released-sd", released + "method.name=sd");
-  // It did weigh some responses, and not all alike.
+  // Some responses have a weight, and the weights differ.
   std::set<double> weights;
   for (const char* file : {"rollouts/step-000003.jsonl", "rollouts/step-000006.jsonl"}) {
     JsonlReader reader(folder_ / "released" / file);
@@ -370,7 +370,7 @@ TEST_F(Train, TensorboardReadsWhatTheRunWrote) {
   const fs::path python = repository / ".deps/reference/bin/python";
   if (!fs::exists(python)) GTEST_SKIP() << "needs `make references`";
   ASSERT_EQ(train("run", "train.steps=4 checkpoint.every=2").status, 0);
-  fs::remove_all(folder_ / "run/checkpoints/step-000004");  // so that two steps are done again
+  fs::remove_all(folder_ / "run/checkpoints/step-000004");  // so that two steps are repeated
   ASSERT_EQ(train("run", "train.steps=5 checkpoint.every=2 --resume").status, 0);
   const fs::path out = folder_ / "scalars.json";
   const std::string command =
@@ -379,7 +379,7 @@ TEST_F(Train, TensorboardReadsWhatTheRunWrote) {
   ASSERT_EQ(std::system(command.c_str()), 0);
   std::string text = read_file(out);
   for (std::size_t at = 0; (at = text.find("NaN", at)) != std::string::npos;)
-    text.replace(at, 3, "null");  // JSON has none
+    text.replace(at, 3, "null");  // JSON has no NaN
   const Json scalars = Json::parse(text);
   const std::vector<Json> rows = metrics("run");
   ASSERT_THAT(rows, SizeIs(5));
@@ -426,7 +426,7 @@ TEST_F(Train, MistakesAreOneClearMessage) {
   EXPECT_THAT(message("run", ""), HasSubstr("--resume"));
   EXPECT_THAT(message("run", "--resume train.seed=3"), HasSubstr("seed"));
 
-  // A checkpoint of another architecture, for going on and for starting from.
+  // A checkpoint of another architecture, to resume and to start from.
   testing::make_small_model(folder_ / "other");
   Json shape = Json::parse(read_file(folder_ / "other/config.json"));
   shape["hidden_size"] = 24;
@@ -441,7 +441,7 @@ TEST_F(Train, MistakesAreOneClearMessage) {
   EXPECT_THAT(message("run", "--resume"), HasSubstr("the data set had 6 problems"));
   fs::remove(folder_ / "problems.jsonl");
   EXPECT_THAT(message("run", "--resume"), HasSubstr("problems.jsonl"));
-  // Nothing is lost, neither the steps nor what the run said of itself.
+  // Nothing is lost, neither steps nor the run's own record.
   EXPECT_EQ(metrics("run").size(), 2u);
   const Json run = Json::parse(read_file(folder_ / "run/run.json"));
   EXPECT_EQ(run["exit_reason"], "finished");

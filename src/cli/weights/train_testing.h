@@ -17,7 +17,7 @@ class TrainTest : public CommandTest {
   explicit TrainTest(const std::vector<std::string>& settings = {}) {
     make_small_model(folder_ / "model");
     make_small_problems(folder_ / "problems.jsonl");
-    // A reward of one's own: right says "win"; what begins with "lose" cannot be graded.
+    // A user's reward program: "win" is right; a response that starts with "lose" cannot be graded.
     write("reward.py", R"(
 import json, sys
 for line in iter(sys.stdin.readline, ""):
@@ -59,14 +59,14 @@ for line in iter(sys.stdin.readline, ""):
     for (int i = 0; i < 2000; ++i) {
       try {
         if (metrics(run).size() >= steps) return;
-      } catch (const Error&) {  // a row that is being written
+      } catch (const Error&) {  // a row is being written
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     FAIL() << "no step " << steps;
   }
 
-  // The rows without what time and machine say.
+  // The rows without times and machine-dependent values.
   std::vector<Json> reproducible(const std::string& run) const {
     std::vector<Json> rows = metrics(run);
     for (Json& row : rows) {

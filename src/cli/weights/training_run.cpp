@@ -23,20 +23,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the run's weights come from.
+// The source of the run's weights.
 struct Source {
   std::optional<FoundCheckpoint> resumed;  // of this run directory
   std::optional<FoundCheckpoint> parent;   // train.init_from
   fs::path model;                          // tokenizer, template and, without the others, weights
 };
 
-// A checkpoint, or a run directory, whose newest whole one is meant.
+// A checkpoint, or a run directory, which stands for its newest complete one.
 FoundCheckpoint find_parent(const fs::path& path, Recorder& recorder) {
   if (!fs::exists(path / kCheckpointsFolder)) return verify_checkpoint(path);
   const NewestCheckpoint newest = find_newest_whole(path / kCheckpointsFolder);
   warn_of_skipped(recorder, newest);
   if (newest.found) return *newest.found;
-  throw InputError("the run has no whole checkpoint",
+  throw InputError("the run has no complete checkpoint",
                    {.where = path.string(), .remedy = "train it further, or name a checkpoint"});
 }
 
@@ -80,8 +80,8 @@ std::unique_ptr<Evaluator> make_evaluator(const RunConfig& config, const PromptR
   return evaluator;
 }
 
-// Into run/eval/step-NNNNNN. What fails is a warning: the run matters more, and `eval` can make
-// up for it from the checkpoint.
+// Evaluates into run/eval/step-NNNNNN. A failure is a warning: the run continues, and `eval` can
+// evaluate the checkpoint later.
 std::optional<EvaluationResult> evaluate_step(Evaluator& evaluator, const RunConfig& config,
                                               const CausalLm& model, std::int64_t step,
                                               Recorder& recorder,
@@ -102,12 +102,12 @@ std::optional<EvaluationResult> evaluate_step(Evaluator& evaluator, const RunCon
                             .seconds = clock.lap()};
   } catch (const RunError& error) {
     recorder.warn(
-        fmt::format("step {} was not evaluated: {}. The run goes on", step, error.message()));
+        fmt::format("step {} was not evaluated: {}. The run continues", step, error.message()));
     return std::nullopt;
   }
 }
 
-// What the reward needs of each problem: better said now than in the middle of a step.
+// Checks what the reward needs of each problem before the first step.
 void check_gradable(const PromptSet& problems, const RewardConfig& reward) {
   for (std::size_t i = 0; i < problems.size(); ++i) {
     const Problem& problem = problems[i];
@@ -131,7 +131,7 @@ void check_gradable(const PromptSet& problems, const RewardConfig& reward) {
   }
 }
 
-// Entries of tables that nothing would read: better said before the directory holds a run.
+// Finds table entries that nothing would read, before the run directory is created.
 void check_tables(const RunConfig& config) {
   check_sample_counts(config.eval);
   teacher_templates(task_of(config.reward, config.data), config.context.templates);
@@ -149,7 +149,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   PromptSetReport report;
   const PromptSet problems = load_problems(config, renderer, report);
   recorder.info("data: " + report.text());
-  // Before the weights are loaded: what starts reward programs is a copy of this process.
+  // Before the weights are loaded: the process that starts reward programs is a fork of this one.
   if (!config.reward.command.empty()) start_supervision();
   const std::unique_ptr<Grader> grader = make_grader(config.reward);
   const std::unique_ptr<Communicator> processes = alone();
@@ -163,7 +163,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   restore(state, source);
   last_step = state.step;
   if (state.step > 0 && source.resumed && state.gate.state().steps == 0)
-    warn("the gate watches something else now: its warm-up begins anew");
+    warn("the gate's signal has changed: its warm-up starts again");
   warn_of_limits(config, method, state.model.shape(), warn);
   std::optional<CausalLm> reference;
   if (needs_reference(config.loss))
@@ -181,7 +181,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
       evaluator && evaluation_due(config, state.step) &&
       !fs::exists(recorder.directory() / evaluation_folder(state.step) / kSummaryFile);
   if (state.step >= config.train.steps && !unevaluated) {
-    recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to go on",
+    recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to continue",
                               state.step, config.train.steps));
     recorder.finish("finished", state.step);
     return 0;
@@ -250,8 +250,8 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
 
 namespace {
 
-// A warm-up that lasts as long as the run: the learning rate, or the method, that was asked for
-// never comes.
+// Warns of a warm-up as long as the run: the requested learning rate, or the method, would never be
+// used.
 void warn_of_warm_ups(const RunConfig& config, const Method& method, const Warn& warn) {
   warn_of_warm_up(config, warn);
   const std::int64_t gate = config.method.gate.warmup_steps;

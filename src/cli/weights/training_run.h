@@ -1,4 +1,4 @@
-// A training run from its configuration: the objects, the run directory, resuming.
+// A training run from its configuration: its objects, the run directory, resuming.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace antisd::inline cli {
 
-// The problems of data.train. Tokens of every prompt, those that are dropped too, go to `lengths`.
+// The problems of data.train. Token counts of every prompt, also dropped ones, go to `lengths`.
 PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
                         PromptSetReport& report, std::vector<std::int64_t>* lengths = nullptr);
 
 void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
                     const Warn& warn);
 
-// Trains in config.record.dir until train.steps or until `stop` says so; then the last step is
-// saved. Returns the exit status: 0, or 130 where it was stopped. `config` is resolved.
+// Trains in config.record.dir until train.steps or until `stop` returns true; then the last step is
+// saved. Returns the exit status: 0, or 130 if stopped. `config` must be resolved.
 int run_training(const RunConfig& config, const RunOptions& options, Console& console,
                  const std::function<bool()>& stop);
 

@@ -31,7 +31,7 @@ State& state() {
 }
 
 std::atomic<bool> watching = false;
-thread_local bool inside = false;  // calls of our own do not count
+thread_local bool inside = false;  // our own calls do not count
 
 struct Inside {
   Inside() { inside = true; }
@@ -60,7 +60,7 @@ bool is_below(const std::string& path, const std::string& folder) {
 
 enum class Verdict { kPass, kFail, kShorten };
 
-// Counts the call and says what becomes of it. errno is set where it fails.
+// Counts the call and decides whether it fails; then it sets errno.
 Verdict judge(const char* name, const std::string& path, bool is_write) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
@@ -98,7 +98,7 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// The environment's wishes, before main().
+// Reads the environment's settings before main().
 __attribute__((constructor)) void read_environment() {
   const char* const folder = std::getenv("ANTISD_FAULT_FOLDER");
   if (folder == nullptr) return;
@@ -158,7 +158,7 @@ std::string last_failed() {
 
 }  // namespace antisd::inline core::faults
 
-// The calls themselves. A name that is defined here is found before libc's.
+// The intercepted calls. The linker finds these definitions before libc's.
 using antisd::faults::judged;
 using antisd::faults::next;
 using antisd::faults::path_of;
@@ -219,7 +219,7 @@ ssize_t pwrite(int descriptor, const void* bytes, size_t count, off_t at) {
   return next<ssize_t(int, const void*, size_t, off_t)>("pwrite")(descriptor, bytes, taken, at);
 }
 
-// Nothing is synced while faults are watched for: disks take long, and no test pulls the plug.
+// Nothing is synced while calls are watched: it is slow, and no test cuts the power.
 int fsync(int descriptor) {
   ANTISD_ON_FILE("fsync", descriptor);
   return antisd::faults::watching ? 0 : next<int(int)>("fsync")(descriptor);
@@ -235,7 +235,7 @@ int ftruncate(int descriptor, off_t size) noexcept {
   return next<int(int, off_t)>("ftruncate")(descriptor, size);
 }
 
-// The descriptor is gone even where the system reports an error.
+// The descriptor is closed even if the call reports an error.
 int close(int descriptor) {
   const Verdict verdict = judged("close", [&] { return path_of(descriptor); });
   const int error = errno;

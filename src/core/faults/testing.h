@@ -1,5 +1,5 @@
-// For tests that let system calls fail: the faults that are worth trying, and what must be whole
-// after each of them.
+// For tests that make system calls fail: the faults worth trying, and what must be intact after
+// each.
 #pragma once
 
 #include <cerrno>
@@ -36,13 +36,13 @@ inline const std::vector<FaultKind>& fault_kinds() {
   return kinds;
 }
 
-// Every n-th call is tried: `some`, or each one where ANTISD_FAULTS=all (tools/fault_test).
+// Every n-th call is tried: n is `some`, or 1 where ANTISD_FAULTS=all (tools/fault_test).
 inline std::int64_t fault_stride(std::int64_t some) {
   const char* const wanted = std::getenv("ANTISD_FAULTS");
   return wanted != nullptr && std::string(wanted) == "all" ? 1 : some;
 }
 
-// All files below a folder with their bytes, read by nothing of ours.
+// All files below a folder with their bytes, read without this project's own readers.
 using Tree = std::map<std::string, std::string>;
 
 inline Tree read_tree(const std::filesystem::path& folder) {

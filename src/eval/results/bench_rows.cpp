@@ -57,7 +57,7 @@ BenchRows::BenchRows(const fs::path& folder, const std::string& bench, const Jso
       has_(static_cast<std::size_t>(problems), false) {
   ANTISD_CHECK_LE(1, n);
   std::error_code error;
-  fs::create_directories(folder, error);  // opening the file reports what is wrong
+  fs::create_directories(folder, error);  // opening the file reports an error
   Json all = read_settings(folder);
   if (fs::exists(file_) && fs::file_size(file_) > 0 && all.value(bench, Json()) != settings) {
     const std::string difference = settings_difference(all.value(bench, Json::object()), settings);
@@ -71,7 +71,7 @@ BenchRows::BenchRows(const fs::path& folder, const std::string& bench, const Jso
   append_ = std::make_unique<AppendFile>(file_);
 }
 
-// Keeps the problems that are whole.
+// Keeps the complete problems.
 void BenchRows::read() {
   if (!fs::exists(file_)) return;
   std::map<std::pair<std::int64_t, std::int64_t>, SampleRow> found;
@@ -88,7 +88,7 @@ void BenchRows::read() {
       const bool fits = row.problem < std::ssize(has_) && row.sample < n_ && row.settings == hash_;
       if (!fits || !found.emplace(std::pair(row.problem, row.sample), row).second) damaged = true;
     } catch (const InputError&) {
-      damaged = true;  // torn by a kill
+      damaged = true;  // incomplete after a kill
     }
   }
   std::vector<std::int64_t> samples(has_.size(), 0);
@@ -138,11 +138,11 @@ void BenchRows::write_all() {
 
 void remove_evaluation(const fs::path& folder, const std::vector<std::string>& benches) {
   std::error_code ignored;
-  fs::remove(folder / kSummaryFile, ignored);  // first: without it nothing is finished
+  fs::remove(folder / kSummaryFile, ignored);  // first: without it the evaluation is not finished
   Json settings = Json::object();
   try {
     settings = read_settings(folder);
-  } catch (const InputError&) {  // damaged: the rows go with it
+  } catch (const InputError&) {  // damaged: remove the rows too
   }
   for (const std::string& bench : benches) {
     fs::remove(folder / (bench + ".jsonl"), ignored);

@@ -1,10 +1,9 @@
-// The rows of one benchmark while an evaluation is made: <bench>.jsonl grows by whole problems, so
-// that a stopped evaluation goes on where it was; settings.json beside it says what they were made
-// with.
+// The rows of one benchmark during an evaluation: <bench>.jsonl grows by complete problems, so a
+// stopped evaluation can resume; settings.json beside it holds the settings they were made with.
 //
 //   BenchRows rows(folder, "aime24", settings, /*problems=*/30, /*n=*/32);
 //   if (!rows.has(7)) rows.add(samples_of_problem_7);
-//   rows.finish();                                 // in order, as if it had never been stopped
+//   rows.finish();                                 // in order, as if never stopped
 #pragma once
 
 #include <cstdint>
@@ -22,9 +21,8 @@ namespace antisd::inline eval {
 
 class BenchRows {
  public:
-  // `settings` is an object of everything that the samples depend on. InputError where the folder
-  // has rows that were made with other ones; it says which differ. What a kill left half-written
-  // is dropped.
+  // `settings` holds everything that the samples depend on. InputError if the folder has rows made
+  // with other settings; it names the differences. Partial rows left by a kill are dropped.
   BenchRows(const std::filesystem::path& folder, const std::string& bench, const Json& settings,
             std::int64_t problems, std::int64_t n);
 
@@ -33,7 +31,7 @@ class BenchRows {
   const std::vector<SampleRow>& rows() const { return rows_; }
   const std::string& settings() const { return hash_; }  // for the rows
 
-  // All samples of one problem, in the file when this returns. RunError.
+  // Writes all samples of one problem to the file. RunError.
   void add(std::vector<SampleRow> samples);
   // Writes the file in the order of problems and samples. RunError.
   void finish();
@@ -50,10 +48,10 @@ class BenchRows {
   std::unique_ptr<AppendFile> append_;
 };
 
-// What differs between two objects of settings, for a message: "temperature was 0.7 and is 1".
+// The differences between two settings objects, for a message: "temperature was 0.7 and is 1".
 std::string settings_difference(const Json& before, const Json& now);
 
-// Removes the rows, settings and summary of an evaluation, and nothing else.
+// Removes only the rows, settings and summary of an evaluation.
 void remove_evaluation(const std::filesystem::path& folder,
                        const std::vector<std::string>& benches);
 

@@ -74,9 +74,9 @@ Names common_benches(const RunResults& a, const RunResults& b) {
   return common;
 }
 
-// The GRPO run that is nearest: of the same model and seed, of the same model, of any; then one
-// that began where the run began, then one with more benchmarks in common, then the first. One that
-// was not evaluated on a benchmark of the run is none.
+// The closest GRPO run: same model and seed, then same model, then any; then one that started from
+// the same weights, then one with more common benchmarks, then the first. A run that lacks one of
+// this run's benchmarks does not qualify.
 const RunResults* baseline_of(const RunResults& run, const std::vector<RunResults>& runs) {
   const RunResults* nearest = nullptr;
   std::tuple<int, bool, std::size_t> best;
@@ -104,8 +104,8 @@ void set_speedup(ComparisonRow& row, const RunResults& run, const RunResults& ba
   row.speedup_partial = common.size() < all.size();
 }
 
-// The model that a run started from, where it was evaluated; one for all runs of that model. Step 0
-// of a run that began from another's checkpoint is no untrained model.
+// The model before training, if it was evaluated; one row for all runs of that model. Step 0 of a
+// run that started from another run's checkpoint is not an untrained model.
 std::vector<ComparisonRow> base_rows(const std::vector<RunResults>& runs) {
   std::vector<ComparisonRow> rows;
   Names models;

@@ -68,7 +68,7 @@ TEST(CompareRuns, EqualsHandWork) {
   EXPECT_EQ(comparison.rows[1].speedup, "1.0");
   EXPECT_EQ(comparison.rows[2].step, 40);  // the first of two maxima
   EXPECT_EQ(comparison.rows[2].speedup, "6.7");
-  EXPECT_EQ(comparison.rows[3].step, 10);  // step 0 is the base model, not this run's
+  EXPECT_EQ(comparison.rows[3].step, 10);  // step 0 is the base model
   EXPECT_EQ(comparison.rows[3].speedup, "x");
   EXPECT_FALSE(comparison.rows[3].partial);
 }
@@ -102,7 +102,7 @@ TEST(CompareRuns, PairsRunsOfOneModelAndSeed) {
 TEST(CompareRuns, ABaselineHasABenchmarkInCommon) {
   const std::vector<RunResults> runs = {
       run_of("code-grpo", "grpo", {{50, {{"humaneval", 0.7}}}}),
-      run_of("begun", "grpo", {{0, {{"aime", 0.1}}}}),  // nothing after step 0 yet
+      run_of("begun", "grpo", {{0, {{"aime", 0.1}}}}),  // no evaluation after step 0 yet
       run_of("grpo", "grpo", {{50, {{"aime", 0.2}}}, {100, {{"aime", 0.4}}}}),
       run_of("antisd", "antisd", {{25, {{"aime", 0.5}}}}),
       run_of("code-antisd", "antisd", {{25, {{"humaneval", 0.8}}}}),
@@ -117,8 +117,8 @@ TEST(CompareRuns, ABaselineHasABenchmarkInCommon) {
   EXPECT_THAT(found["other"], Pair("", "-"));
 }
 
-// Of GRPO runs of one model and seed: the one that began where the run began, then the one with
-// more benchmarks in common.
+// Among GRPO runs of one model and seed: the one that started from the same weights, then the one
+// with more common benchmarks.
 TEST(CompareRuns, ABaselineBeganWhereTheRunBegan) {
   std::vector<RunResults> runs = {run_of("grpo-longer", "grpo", {{50, {{"a", 0.6}}}}),
                                   run_of("grpo", "grpo", {{100, {{"a", 0.4}}}}),
@@ -142,7 +142,7 @@ TEST(CompareRuns, TheBaseIsNoRunThatWentOnFromAnother) {
   ASSERT_EQ(comparison.rows.size(), 3u);
   EXPECT_EQ(comparison.rows[0].name, "base");
   EXPECT_EQ(comparison.rows[0].peak->average, 0.3);
-  runs.pop_back();  // none that began with the model: no base row
+  runs.pop_back();  // none started from the model itself: no base row
   EXPECT_EQ(compare_runs(runs).rows[0].name, "continual");
 }
 
@@ -155,7 +155,7 @@ TEST(CompareRuns, MarksAveragesOverOtherBenchmarks) {
   EXPECT_THAT(comparison.benches, ElementsAre("a", "b", "c"));
   EXPECT_EQ(comparison.rows[0].step, 10);
   EXPECT_TRUE(comparison.rows[0].partial);
-  EXPECT_EQ(comparison.rows[1].speedup, "4.0");  // over a alone GRPO is best at 20
+  EXPECT_EQ(comparison.rows[1].speedup, "4.0");  // over only a, GRPO is best at 20
   EXPECT_TRUE(comparison.rows[1].speedup_partial);
   EXPECT_EQ(comparison.rows[2].speedup, "-");
   EXPECT_FALSE(comparison.rows[3].peak);

@@ -29,7 +29,7 @@ Spread spread_of(std::span<const double> values) {
   return {mean, squares / (count - 1) / count};
 }
 
-// Wilson's: all p whose own standard error has `mean` within t of them.
+// Wilson's: all p for which `mean` is within t standard errors of p.
 Interval wilson(double mean, double effective, double t) {
   const double square = t * t / effective;
   const double centre = (mean + square / 2) / (1 + square);
@@ -38,7 +38,7 @@ Interval wilson(double mean, double effective, double t) {
           mean >= 1 ? 1 : std::min(1.0, centre + half)};
 }
 
-// How many problems have more than j of something, for every j.
+// How many problems have a count above j, for every j.
 class Exceedance {
  public:
   explicit Exceedance(std::int64_t most) : above_(static_cast<std::size_t>(most), 0) {}
@@ -68,13 +68,13 @@ class Exceedance {
   std::vector<double> above_;
 };
 
-// Each problem's accuracy drawn from a beta distribution with mean mu = sin^2(angle) and
-// correlation rho of a problem's samples: quantiles of the posterior of mu. The prior is flat in
-// both angles (Jeffreys' for mu where rho is 0 or 1). Where the truth is near 0, an upper end can
-// hardly miss it, so the lower end may use up most of the 5 %; likewise near 1.
+// Each problem's accuracy is drawn from a beta distribution with mean mu = sin^2(angle) and
+// correlation rho between a problem's samples; the result is quantiles of the posterior of mu. The
+// prior is flat in both angles (Jeffreys' for mu where rho is 0 or 1). If the truth is near 0, the
+// upper end rarely misses it, so the lower end may use most of the 5 %; likewise near 1.
 Interval beta_binomial_interval(std::span<const ProblemCount> problems, double mean) {
   constexpr int kAngles = 80, kCorrelations = 12;
-  // By simulation; the far end's is the usual one where kFewProblems are right.
+  // Found by simulation; the far end has the usual quantile once kFewProblems are right.
   const double few = std::min(mean, 1 - mean) * static_cast<double>(problems.size()) / kFewProblems;
   const double near_tail = 0.04, far_tail = 0.015 + 0.01 * few * few;
   std::int64_t most = 0;
@@ -86,7 +86,8 @@ Interval beta_binomial_interval(std::span<const ProblemCount> problems, double m
     wrong.add(problem.graded - problem.right);
     graded.add(problem.graded);
   }
-  // Six standard errors of the worst case (a problem's samples all alike) hold the whole posterior.
+  // Six standard errors of the worst case (a problem's samples all equal) cover the whole
+  // posterior.
   const double centre = std::asin(std::sqrt(mean));
   const double reach = 3 / std::sqrt(static_cast<double>(problems.size()));
   const double first = std::max(0.0, centre - reach), last = std::min(kHalfPi, centre + reach);
@@ -122,8 +123,8 @@ Interval beta_binomial_interval(std::span<const ProblemCount> problems, double m
   return {mean <= 0 ? 0 : std::min(low, mean), mean >= 1 ? 1 : std::max(high, mean)};
 }
 
-// Of cos(x)^power from 0 to `angle` < pi / 2, by Simpson's rule. With t = sqrt(d) tan(x) this is
-// Student's distribution with power + 1 degrees, up to a factor.
+// The integral of cos(x)^power from 0 to `angle` < pi / 2, by Simpson's rule. With t = sqrt(d)
+// tan(x) this is Student's distribution with power + 1 degrees of freedom, up to a factor.
 double power_of_cosine_integral(double angle, double power) {
   constexpr int kPieces = 128;
   double sum = 0;
@@ -134,17 +135,17 @@ double power_of_cosine_integral(double angle, double power) {
   return sum * angle / (3 * kPieces);
 }
 
-// Wilson's interval with the effective number of problems that their spread gives, and Student's
-// quantile with as many degrees as the spread had to be estimated with.
+// Wilson's interval with the effective number of problems from their variance, and Student's
+// quantile with as many degrees of freedom as that variance was estimated with.
 Interval interval_by_spread(std::span<const double> values) {
   if (values.empty()) return {};
   if (values.size() == 1) return {0, 1};
   const auto [mean, variance] = spread_of(values);
   const double count = static_cast<double>(values.size());
-  // All alike says nothing about the spread; the fewest that it may be worth are the problems.
+  // Equal values say nothing about the variance; assume that of `count` values 0 or 1.
   if (variance == 0 || mean <= 0 || mean >= 1) return wilson(mean, count, kNormalQuantile);
-  // The spread as a share of the largest there can be with this mean (all values 0 or 1). There the
-  // mean determines it; the less of it there is, the more of it had to be estimated.
+  // The variance as a share of its maximum for this mean (all values 0 or 1). At the maximum the
+  // mean determines it; the smaller the share, the more of it was estimated.
   const double share = std::min(1.0, variance * (count - 1) / (mean * (1 - mean)));
   return wilson(mean, mean * (1 - mean) / variance, student_quantile((count - 1) / (1 - share)));
 }
@@ -153,12 +154,12 @@ Interval interval_by_spread(std::span<const double> values) {
 
 double student_quantile(double degrees) {
   ANTISD_CHECK_LE(1.0, degrees);
-  // Cornish and Fisher's expansion: to 1e-8 from 200 degrees on, and too small below.
+  // The Cornish-Fisher expansion: accurate to 1e-8 from 200 degrees of freedom on, too small below.
   const double z = kNormalQuantile, z2 = z * z, d = degrees;
   double t = z + z * (z2 + 1) / (4 * d) + z * (5 * z2 * z2 + 16 * z2 + 3) / (96 * d * d) +
              z * (3 * z2 * z2 * z2 + 19 * z2 * z2 + 17 * z2 - 15) / (384 * d * d * d);
   if (degrees > 200) return t;
-  // Newton's steps on a concave function from below: they never pass the root.
+  // Newton's method on a concave function from below never passes the root.
   const double scale =
       2 / std::sqrt(std::numbers::pi) * std::exp(std::lgamma((d + 1) / 2) - std::lgamma(d / 2));
   for (int i = 0; i < 100; ++i) {
@@ -190,7 +191,7 @@ Interval accuracy_interval(std::span<const ProblemCount> problems) {
 }
 
 Interval mean_interval(std::span<const double> values) {
-  // Coins are problems of one sample each.
+  // Coins: problems of one sample each.
   const double count = static_cast<double>(values.size());
   double sum = 0;
   bool coins = true;
@@ -203,8 +204,8 @@ Interval mean_interval(std::span<const double> values) {
   if (coins) return accuracy_interval(counts);
   const Interval interval = interval_by_spread(values);
   if (values.size() < 2 || std::min(sum, count - sum) >= kFewProblems) return interval;
-  // So few problems decide that their spread may have missed the ones that matter: the end away
-  // from 0 (or 1) is at least that of coins, which spread most.
+  // So few problems matter that the variance may have missed some: the end away from 0 (or 1) is at
+  // least that of values 0 or 1, which have the largest variance.
   const Interval widest = wilson(sum / count, count, kNormalQuantile);
   if (sum < count / 2) return {interval.low, std::max(interval.high, widest.high)};
   return {std::min(interval.low, widest.low), interval.high};
@@ -241,8 +242,8 @@ Difference paired_difference(std::span<const ProblemCount> a, std::span<const Pr
     return difference;
   }
   const auto [mean, variance] = spread_of(values);
-  // One more problem whose difference is all sampling noise (at accuracy 1/2): without it, two
-  // models that agree on every problem of a small benchmark would seem to be equal for certain.
+  // Adds a problem whose difference is only sampling noise (at accuracy 1/2): without it, two
+  // models that agree on every problem of a small benchmark would have an interval of width 0.
   const double widened = variance + noise / count / (count * count);
   const double half = student_quantile(count - 1) * std::sqrt(widened);
   difference.mean = mean;

@@ -1,5 +1,5 @@
-// Do the intervals cover? Benchmarks of known accuracy are simulated, 2,000 for each line of the
-// table that is printed (docs/evaluation.md quotes it).
+// Coverage of the intervals: benchmarks of known accuracy are simulated, 2,000 for each line of the
+// printed table (docs/evaluation.md quotes it).
 #include "eval/results/interval.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 constexpr int kBenchmarks = 2000;
 constexpr int kProblems = 30;
 
-// How hard the problems of a benchmark are: each problem's own accuracy.
+// The distribution of the problems' accuracies in a benchmark.
 struct Difficulty {
   const char* name;
   double spread;  // of a beta distribution: a + b; 0: every problem is always or never solved;
@@ -76,8 +76,8 @@ TEST(AccuracyInterval, CoversNinetyFivePercent) {
         fmt::print(" {:6.3f}", share);
         sum += share;
         ++lines;
-        // Where a count can take few values only (one sample, or always the same verdict) there
-        // is nothing between too wide and too narrow.
+        // If a count can take only few values (one sample, or always the same verdict), there is
+        // nothing between too wide and too narrow.
         const bool coarse = n == 1 || difficulty.spread == 0;
         EXPECT_GE(share, 0.93) << n << " " << difficulty.name << " " << mean;
         EXPECT_LE(share, coarse ? 0.99 : 0.975) << n << " " << difficulty.name << " " << mean;
@@ -88,7 +88,7 @@ TEST(AccuracyInterval, CoversNinetyFivePercent) {
   fmt::print("mean {:.4f}\n", sum / lines);
 }
 
-// Accuracies as they come, rather than at the worst: what 2,000 users would see.
+// Accuracies as they occur, not at the worst case.
 TEST(AccuracyInterval, CoversNinetyFivePercentOfBenchmarksOfAnyAccuracy) {
   std::mt19937_64 random(21);
   std::uniform_real_distribution<double> uniform(0.02, 0.98);
@@ -193,7 +193,7 @@ TEST(MeanInterval, OfPassAtKCoversNinetyFivePercent) {
 }
 
 TEST(MeanInterval, IsWilsonsWhereASampleIsAProblem) {
-  // 9 of 30 right: the variance of the mean has 29 in it.
+  // 9 of 30 right: the variance of the mean is divided by 29.
   std::vector<double> values(30, 0);
   std::fill_n(values.begin(), 9, 1);
   const double t = 1.9599640, m = 29, p = 0.3;
@@ -227,7 +227,7 @@ TEST(AccuracyInterval, IsTheSameForRightAndWrong) {
 }
 
 TEST(PairedDifference, IsOfPairs) {
-  // Differences 0.5, 0, 0.25, and a problem that one side has no grade of.
+  // Differences 0.5, 0, 0.25, and a problem that one side has no grade for.
   const ProblemCount a[] = {{2, 2}, {1, 2}, {4, 4}, {1, 1}}, b[] = {{1, 2}, {2, 4}, {3, 4}, {0, 0}};
   const Difference difference = paired_difference(a, b);
   EXPECT_EQ(difference.problems, 3);
@@ -235,7 +235,7 @@ TEST(PairedDifference, IsOfPairs) {
   // Sum of squares 0.125, noise (0.25 + 0.1875 + 0.125) / 3 = 0.1875; Student's 4.3027.
   const double half = 4.302653 * std::sqrt(0.125 / 2 / 3 + 0.1875 / 9);
   EXPECT_NEAR(difference.interval.high, std::min(1.0, 0.25 + half), 1e-6);
-  // Two models that agree everywhere may differ elsewhere.
+  // Two models that agree on these problems may differ on others.
   const std::vector<ProblemCount> same(30, {1, 1});
   const Difference none = paired_difference(same, same);
   EXPECT_EQ(none.mean, 0);
@@ -243,7 +243,7 @@ TEST(PairedDifference, IsOfPairs) {
   EXPECT_LT(none.interval.high, 0.1);
 }
 
-// P(|T| <= t) for whole degrees: Abramowitz and Stegun's finite sums (26.7.3, 26.7.4).
+// P(|T| <= t) for integer degrees of freedom: Abramowitz and Stegun's finite sums (26.7.3, 26.7.4).
 double two_sided(double t, int degrees) {
   const double angle = std::atan(t / std::sqrt(degrees)), cosine = std::cos(angle);
   const bool odd = degrees % 2 == 1;

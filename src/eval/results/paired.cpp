@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two problems may share an id; their places tell them apart, from the first of that id on.
+// Problems with the same id are told apart by their order.
 using Problems = std::map<std::pair<std::string, int>, ProblemCount>;
 
 Problems problems_of(const fs::path& file) {

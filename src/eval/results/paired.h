@@ -1,9 +1,9 @@
-// Two evaluations, problem by problem: how much better is one, and how sure is that?
+// Compares two evaluations problem by problem: the difference and its interval.
 //
 //   const PairedComparison gain = compare_evaluations("eval/antisd", "eval/grpo");
 //   std::cerr << paired_text(gain);
 //
-// On the same problems the difference is known better than either accuracy.
+// On the same problems the difference is known more precisely than either accuracy.
 #pragma once
 
 #include <filesystem>
@@ -22,8 +22,8 @@ struct PairedComparison {
   std::vector<std::string> missing;                         // benchmarks that one of them lacks
 };
 
-// a - b, from the rows of two finished evaluations. Problems are matched by their ids. InputError
-// where either is none, or where they have no benchmark in common.
+// a - b, from the rows of two finished evaluations. Problems are matched by id. InputError if
+// either is not an evaluation, or if they have no common benchmark.
 PairedComparison compare_evaluations(const std::filesystem::path& a,
                                      const std::filesystem::path& b);
 

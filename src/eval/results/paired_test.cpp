@@ -35,7 +35,7 @@ void finish(const std::filesystem::path& folder, const std::vector<std::string>&
 
 TEST(CompareEvaluations, MatchesProblemsById) {
   testing::TemporaryFolder folder;
-  // Two problems of the same id stay apart; w cannot be graded, z is not there on the other side.
+  // Two problems of the same id stay separate; w cannot be graded, z is absent from the other side.
   put(folder / "a", "x",
       {{"p", true}, {"q", true}, {"q", false}, {"w", std::nullopt}, {"z", true}});
   put(folder / "b", "x", {{"w", true}, {"q", false}, {"q", false}, {"p", true}});

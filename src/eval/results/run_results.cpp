@@ -62,7 +62,7 @@ RunResults read_run_results(const fs::path& directory) {
        fs::directory_iterator(directory / kEvaluationsFolder, error)) {
     const std::optional<std::int64_t> step = step_of_name(entry.path().filename().string());
     const fs::path file = entry.path() / kSummaryFile;
-    if (!step || !fs::exists(file, error)) continue;  // none, or it is still going on
+    if (!step || !fs::exists(file, error)) continue;  // none, or still in progress
     attempt(run, [&] { run.evaluations.push_back({*step, read_summary(file)}); });
   }
   std::sort(run.evaluations.begin(), run.evaluations.end(),

@@ -3,7 +3,7 @@
 //   const RunResults run = read_run_results("runs/antisd");
 //   run.evaluations.back().summary.average;
 //
-// A run that is being written, or a file that is damaged, costs that evaluation and leaves a note.
+// An incomplete or damaged file only loses its evaluation and adds a note.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ struct RunResults {
   std::string method;  // "" where neither run.json nor config.toml says
   std::string model;   // model.path of its config.toml; "" where that does not say
   std::string seed;    // train.seed, likewise
-  // train.init_from, likewise: where it is not "" the run's step 0 is another run's end.
+  // train.init_from, likewise: if not "", the run's step 0 is the end of another run.
   std::string init_from = {};
   std::vector<StepEvaluation> evaluations;  // by step, each once
   std::vector<std::string> notes;           // what could not be read
 };
 
-// InputError where the directory does not exist; everything else that is wrong is a note.
+// InputError if the directory does not exist; every other problem is a note.
 RunResults read_run_results(const std::filesystem::path& directory);
 
 }  // namespace antisd::inline eval

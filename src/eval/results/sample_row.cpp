@@ -10,7 +10,7 @@
 namespace antisd::inline eval {
 namespace {
 
-// -1 where it is no count. A number that does not fit must not be converted.
+// -1 if it is not a count. A number that is out of range must not be converted.
 std::int64_t count_at(const Json& json, const char* key) {
   const Json& value = json.at(key);
   if (!value.is_number_integer()) return -1;
@@ -49,7 +49,7 @@ SampleRow sample_row_from(const Json& json, const std::string& where) {
     if (!json.at("correct").is_null()) row.correct = json.at("correct").get<bool>();
     if (row.problem >= 0 && row.sample >= 0 && row.tokens >= 0) return row;
   } catch (const Json::exception&) {
-    // What exactly is wrong with a damaged row helps nobody.
+    // The details of a damaged row are not useful.
   }
   throw InputError("not a sample of an evaluation",
                    {.where = where, .remedy = "remove the line, or evaluate again"});

@@ -182,7 +182,7 @@ std::vector<std::int64_t> shown_k(const std::vector<std::int64_t>& asked, std::i
   if (asked.empty()) {
     for (std::int64_t k = 1; k <= n; k *= 2) {
       shown.push_back(k);
-      if (k > n / 2) break;  // twice as much may be no number
+      if (k > n / 2) break;  // avoids overflow
     }
     return shown;
   }

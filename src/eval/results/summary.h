@@ -1,4 +1,4 @@
-// What an evaluation found: summary.json.
+// The results of an evaluation: summary.json.
 //
 //   EvalSummary summary{.model = "Qwen3-0.6B", .step = 40, .settings = settings};
 //   summary.benches.emplace_back("aime24", summarise_bench(rows, 30, 32));
@@ -28,15 +28,15 @@ inline constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 struct BenchSummary {
   std::int64_t problems = 0;
   std::int64_t n = 0;        // samples of each problem
-  std::int64_t samples = 0;  // in all
+  std::int64_t samples = 0;  // in total
   double avg = kNoFigure;    // avg@n: the mean over problems of the share of right samples
   Interval avg_interval;
   std::vector<double> pass;  // pass@k for k = 1 to n, at k - 1
   std::vector<Interval> pass_interval;
-  double truncated = kNoFigure;          // share of the samples that ended by their length
-  double mean_tokens = kNoFigure;        // of a response
+  double truncated = kNoFigure;          // share of the samples that reached the length limit
+  double mean_tokens = kNoFigure;        // per response
   double extraction_failed = kNoFigure;  // share of the samples that ended without an answer
-  std::int64_t grader_failed = 0;        // samples without a verdict: in no estimate
+  std::int64_t grader_failed = 0;        // samples without a verdict: excluded from all estimates
 };
 
 struct EvalSettings {
@@ -64,7 +64,7 @@ BenchSummary summarise_bench(std::span<const SampleRow> rows, std::int64_t probl
 void summarise_average(EvalSummary& summary);
 
 Json to_json(const EvalSummary& summary);
-// Missing keys give NaN. InputError for what is not a summary at all.
+// Missing keys give NaN. InputError for anything that is not a summary.
 EvalSummary summary_from(const Json& json, const std::string& where);
 
 void write_summary(const std::filesystem::path& file, const EvalSummary& summary);
@@ -73,7 +73,7 @@ EvalSummary read_summary(const std::filesystem::path& file);
 // One evaluation for a terminal: one line per benchmark, then the average.
 std::string summary_table(const EvalSummary& summary, const std::vector<std::int64_t>& k = {});
 
-// The k that a table shows: those asked for that a benchmark has, or the powers of two up to n.
+// The k of a table: the requested ones up to n, or the powers of two up to n.
 std::vector<std::int64_t> shown_k(const std::vector<std::int64_t>& asked, std::int64_t n);
 
 }  // namespace antisd::inline eval

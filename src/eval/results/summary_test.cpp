@@ -42,7 +42,7 @@ TEST(SummariseBench, EqualsHandWork) {
   EXPECT_EQ(bench.grader_failed, 1);
   EXPECT_NEAR(bench.avg, (1.0 / 4 + 2.0 / 3) / 2, 1e-12);
   EXPECT_NEAR(bench.truncated, 1.0 / 8, 1e-12);
-  EXPECT_NEAR(bench.extraction_failed, 1.0 / 8, 1e-12);  // neither the cut one nor the ungraded
+  EXPECT_NEAR(bench.extraction_failed, 1.0 / 8, 1e-12);  // not the truncated, not the ungraded
   EXPECT_NEAR(bench.mean_tokens, 25, 1e-12);
   ASSERT_EQ(bench.pass.size(), 4u);
   EXPECT_NEAR(bench.pass[0], bench.avg, 1e-12);
@@ -76,7 +76,7 @@ TEST(EvalSummary, AveragesBenchmarksWithEqualWeight) {
   EXPECT_NEAR(summary.average_interval.high, 0.4 + std::sqrt(0.04 + 0.0025) / 2, 1e-12);
   summary.benches.emplace_back("c", BenchSummary{});
   summarise_average(summary);
-  EXPECT_TRUE(std::isnan(summary.average));  // a hole is not a zero
+  EXPECT_TRUE(std::isnan(summary.average));  // a missing value is not 0
 }
 
 TEST(EvalSummary, SurvivesItsFile) {

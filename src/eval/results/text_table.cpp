@@ -14,7 +14,7 @@ std::size_t width_of(const std::string& text) {  // code points
   }));
 }
 
-// A name may hold anything; a terminal must not obey it.
+// Control characters in a name must not reach the terminal.
 std::string without_controls(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';

@@ -1,4 +1,4 @@
-// Columns of text for a terminal, and how figures look in them.
+// Text columns for a terminal, and the format of figures in them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace antisd::inline eval {
 
-// The first line is the head. The first column is flush left, the others flush right.
+// The first line is the header. The first column is left-aligned, the others right-aligned.
 class TextTable {
  public:
   void add(std::vector<std::string> line) { lines_.push_back(std::move(line)); }

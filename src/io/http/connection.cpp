@@ -12,13 +12,13 @@ namespace antisd::inline io {
 namespace {
 
 constexpr std::size_t kReadBytes = 16 << 10;
-constexpr std::size_t kPieces = 16;  // of the output in one call
+constexpr std::size_t kPieces = 16;  // of the output per call
 constexpr double kDrainSeconds = 1;
-constexpr int kReadsATurn = 16;  // then the others have theirs
+constexpr int kReadsATurn = 16;  // then other connections get a turn
 
 }  // namespace
 
-// The stream's end of a connection, for other threads. The connection lets go of it when it closes;
+// The stream's end of a connection, for other threads. The connection releases it when it closes;
 // until then the loop exists.
 class HttpConnection::StreamSink : public HttpStream::Sink {
  public:
@@ -112,8 +112,7 @@ void HttpConnection::on_readable() {
     const ssize_t n = recv(socket_.get(), bytes, sizeof bytes, 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (n <= 0)
-      return close();  // whoever streams is gone; nobody else is heard while it waits for an answer
+    if (n <= 0) return close();  // the streaming client has left; other states do not read
     if (state_ == State::kDraining) continue;
     input_.append(bytes, static_cast<std::size_t>(n));
     if (state_ == State::kReading) read_requests();
@@ -122,7 +121,7 @@ void HttpConnection::on_readable() {
   }
 }
 
-// Takes one request out of input_, if it is there, and hands it over.
+// Takes one complete request out of input_, if there is one, and passes it on.
 void HttpConnection::read_requests() {
   using Parsed = HttpRequestParser::State;
   if (input_.empty()) return;
@@ -140,8 +139,7 @@ void HttpConnection::read_requests() {
     continued_ = false;
     return events_.request(*this, std::move(request));
   }
-  // One time for all of a header, and one for all of a body: it does not begin again with each
-  // byte.
+  // One time limit for a whole header and one for a whole body: it does not restart with each byte.
   if (parsed != timed_) {
     timed_ = parsed;
     timer_.start(parsed == Parsed::kHeader ? options_.header_seconds : options_.body_seconds);
@@ -181,7 +179,7 @@ std::shared_ptr<HttpStream::Sink> HttpConnection::open_stream(std::string head, 
   keep_alive_ = keep_alive;
   stream_ended_ = false;
   since_ = Clock::now();
-  readable_.start();  // to hear that the client is gone
+  readable_.start();  // notices when the client disconnects
   queue(std::move(head));
   timer_.start(options_.stall_seconds);
   write_queue();
@@ -217,14 +215,14 @@ void HttpConnection::write_queue() {
     return;
   }
   if (state_ == State::kStreaming) {
-    timer_.stop();  // it may say nothing for as long as it likes
+    timer_.stop();  // it may send nothing for any time
     if (stream_ended_) end_answer();
   } else if (state_ == State::kAnswering) {
     end_answer();
   }
 }
 
-// False where nothing can be sent now, or ever.
+// False if nothing can be sent now, or ever.
 bool HttpConnection::send_some() {
   iovec pieces[kPieces];
   std::size_t count = 0;
@@ -267,7 +265,7 @@ void HttpConnection::end_answer() {
   state_ = State::kReading;
   timer_.start(options_.idle_seconds);
   if (input_.empty()) return readable_.start();
-  // Not from here: a client that sends thousands of requests ahead would nest as many calls.
+  // Posted, not called: a client that pipelines thousands of requests would nest as many calls.
   loop_.post([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || self->state_ != State::kReading) return;

@@ -1,6 +1,6 @@
-// One connection in the loop's thread: bytes in, requests out; answers in, bytes out. It does one
-// thing at a time, so a client that sends request after request without reading the answers costs
-// one of each.
+// One connection in the loop's thread: bytes in, requests out; answers in, bytes out. It handles
+// one request at a time, so a client that pipelines requests without reading answers costs one of
+// each.
 #pragma once
 
 #include <chrono>
@@ -33,11 +33,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void answer(std::string head, std::string body, bool keep_alive);
   std::shared_ptr<HttpStream::Sink> open_stream(std::string head, bool chunked, bool keep_alive);
   void close();
-  // Runs `action`; where it throws, this connection is closed and the others live on.
+  // Runs `action`; if it throws, only this connection is closed.
   void protect(const std::function<void()>& action);
 
-  // Whether no request of it is being answered, and since when nothing was done for it. Bytes that
-  // trickle in do not count: only a whole request, and what the client takes of an answer.
+  // Whether no request is being answered, and since when nothing happened. Bytes that trickle in do
+  // not count: only a complete request, and bytes of an answer that the client takes.
   bool is_idle() const { return state_ == State::kReading || state_ == State::kDraining; }
   Clock::time_point since() const { return since_; }
   std::size_t waiting_bytes() const { return waiting_bytes_; }
@@ -46,8 +46,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
  private:
   class StreamSink;
-  // Draining: the last answer is out, and what the client still sends is thrown away for a moment,
-  // since closing on unread bytes would take the answer back from it.
+  // Draining: the last answer is sent, and further bytes of the client are discarded for a moment,
+  // since closing with unread bytes would cancel the answer.
   enum class State { kReading, kHandling, kAnswering, kStreaming, kDraining, kClosed };
 
   void on_readable();
@@ -69,9 +69,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Watch readable_, writable_, timer_;
   State state_ = State::kReading;
   Clock::time_point since_ = Clock::now();
-  std::string input_;  // what came behind the request that is being answered
+  std::string input_;  // bytes after the request that is being answered
   HttpRequestParser parser_;
-  HttpRequestParser::State timed_ = HttpRequestParser::State::kDone;  // what the timer runs for
+  HttpRequestParser::State timed_ = HttpRequestParser::State::kDone;  // what the timer is for
   bool continued_ = false;
   std::deque<std::string> output_;
   std::size_t first_offset_ = 0;  // of output_'s first

@@ -64,7 +64,7 @@ void EventLoop::post(std::function<void()> task) {
 
 void EventLoop::wake() const {
   const eventfd_t one = 1;
-  // Not eventfd_write: a full counter has woken the loop already, and write is safe in a signal
+  // Not eventfd_write: a full counter has already woken the loop, and write is safe in a signal
   // handler.
   [[maybe_unused]] const ssize_t done = write(wakes_.get(), &one, sizeof one);
 }

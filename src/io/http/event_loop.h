@@ -1,5 +1,5 @@
-// libevent's loop for one thread, and what may happen in it: a descriptor is ready, a time has
-// come, another thread has work.
+// libevent's loop for one thread, and its events: a descriptor is ready, a timer has expired,
+// another thread has posted work.
 //
 //   EventLoop loop;
 //   Watch readable(loop, socket, EV_READ | EV_PERSIST, [&] { ... });
@@ -21,13 +21,13 @@ namespace antisd::inline io {
 
 class EventLoop;
 
-// Calls `then` in the loop's thread. Must not be destroyed by its own call.
+// Calls `then` in the loop's thread. Must not be destroyed by that call.
 class Watch {
  public:
-  // EV_READ, EV_WRITE, EV_PERSIST; 0 with descriptor -1 for a time.
+  // EV_READ, EV_WRITE, EV_PERSIST; 0 with descriptor -1 for a timer.
   Watch(EventLoop& loop, int descriptor, short events, std::function<void()> then);
   void start();
-  void start(double seconds);  // calls after so long at the latest
+  void start(double seconds);  // calls after this time at the latest
   void stop();
 
  private:
@@ -42,9 +42,9 @@ class EventLoop {
  public:
   EventLoop();
 
-  // Waits for something to happen and lets it; then does what was posted.
+  // Waits for an event and handles it, then runs posted tasks.
   void turn();
-  // From any thread: `task` is done in the loop's.
+  // From any thread: runs `task` in the loop's thread.
   void post(std::function<void()> task);
   // Ends the wait of turn(). From any thread, also in a signal handler.
   void wake() const;

@@ -17,7 +17,7 @@ namespace antisd::inline io {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr int kOtherFiles = 100;  // of the process, beside its connections
+constexpr int kOtherFiles = 100;  // open besides the connections
 constexpr int kFewest = 16;
 
 struct FreeAddresses {

@@ -1,4 +1,4 @@
-// A listening socket, and how many connections the system allows beside it.
+// A listening socket, and how many connections the system allows.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace antisd::inline io {
 
-// Does not wait and is closed on exec. RunError where the address is taken or not this machine's.
+// Non-blocking, closed on exec. RunError if the address is in use or not of this machine.
 UniqueFd listen_on(const std::string& host, int port);
 int port_of(int socket);
 
-// Raises the process's limit of open files where `wanted` connections need it and the system lets
-// it, and returns how many fit: some files are left for everybody else.
+// Raises the process's limit of open files if `wanted` connections need it and the system allows
+// it, and returns how many fit; some files are left for other uses.
 int connections_within_limits(int wanted);
 
 }  // namespace antisd::inline io

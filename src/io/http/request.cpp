@@ -7,7 +7,7 @@ namespace antisd::inline io {
 namespace {
 
 constexpr std::size_t kMaxMethod = 32;
-constexpr std::size_t kMaxBlankBytes = 4;  // some clients end a body with a line end too many
+constexpr std::size_t kMaxBlankBytes = 4;  // some clients end a body with an extra newline
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -45,7 +45,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// What stands before the next `mark`, or all of it; `rest` is then what stands behind.
+// The text before the next `mark`, or all of it; `rest` becomes the text after it.
 std::string_view cut(std::string_view& rest, char mark) {
   const std::size_t at = rest.find(mark);
   const std::string_view item = rest.substr(0, at);
@@ -53,7 +53,7 @@ std::string_view cut(std::string_view& rest, char mark) {
   return item;
 }
 
-// Whether a comma-separated list, as Connection has it, names `word`.
+// Whether a comma-separated list, such as Connection's, contains `word`.
 bool lists(std::string_view list, std::string_view word) {
   while (!list.empty())
     if (lower(trimmed(cut(list, ','))) == word) return true;
@@ -120,7 +120,7 @@ std::size_t HttpRequestParser::take_header(std::string_view bytes) {
     header_ += byte;
     if (byte == '\0') return refuse(400, "a NUL in the header"), i + 1;
     if (byte == '\n' && !header_.ends_with("\r\n"))
-      return refuse(400, "a line that ends in LF alone"), i + 1;
+      return refuse(400, "a line that ends in LF without CR"), i + 1;
     if (header_.ends_with("\r\n\r\n")) return read_header(), i + 1;
     if (header_.size() >= limits_.header_bytes) {
       const bool in_target = header_.find('\n') == std::string::npos;
@@ -157,7 +157,7 @@ bool HttpRequestParser::read_version(std::string_view version) {
   const bool is_http = version.size() == 8 && version.starts_with("HTTP/") &&
                        is_digit(version[5]) && version[6] == '.' && is_digit(version[7]);
   if (!is_http) return refuse(400, "no HTTP version"), false;
-  if (version[5] != '1') return refuse(505, "HTTP/1.0 and HTTP/1.1 are spoken here"), false;
+  if (version[5] != '1') return refuse(505, "only HTTP/1.0 and HTTP/1.1 are supported"), false;
   request_.minor_version = version[7] == '0' ? 0 : 1;
   return true;
 }
@@ -185,7 +185,7 @@ bool HttpRequestParser::read_target(std::string_view target) {
 bool HttpRequestParser::read_field(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon)))
-    return refuse(400, "a line of the header is no field"), false;
+    return refuse(400, "a line of the header is not a field"), false;
   const std::string_view value = trimmed(line.substr(colon + 1));
   const auto is_control = [](char c) { return (c >= 0 && c < 0x20 && c != '\t') || c == 0x7f; };
   if (std::any_of(value.begin(), value.end(), is_control))
@@ -215,8 +215,7 @@ bool HttpRequestParser::read_connection() {
   request_.keep_alive = keep && !close;
   const std::string_view expected = request_.field("expect");
   if (expected.empty()) return true;
-  if (lower(expected) != "100-continue")
-    return refuse(417, "an expectation that is unknown"), false;
+  if (lower(expected) != "100-continue") return refuse(417, "an unknown expectation"), false;
   expects_continue_ = request_.minor_version > 0;
   return true;
 }
@@ -228,11 +227,11 @@ void HttpRequestParser::read_body_length() {
     codings += name == "transfer-encoding";
   }
   if (codings > 0) {
-    // Two lengths are how requests are smuggled past whoever reads the other one.
+    // Requests with two lengths are used for request smuggling.
     if (lengths > 0 || codings > 1 || request_.minor_version == 0)
       return refuse(400, "the body's length is given twice");
     if (lower(request_.field("transfer-encoding")) != "chunked")
-      return refuse(501, "a transfer coding that is unknown");
+      return refuse(501, "an unknown transfer coding");
     part_ = BodyPart::kChunkSize;
   } else if (lengths > 1) {
     return refuse(400, "the body's length is given twice");
@@ -243,10 +242,10 @@ void HttpRequestParser::read_body_length() {
   state_ = State::kBody;
 }
 
-// False where there is no body to come.
+// False if no body follows.
 bool HttpRequestParser::read_content_length(std::string_view text) {
   if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit))
-    return refuse(400, "the body's length is no number"), false;
+    return refuse(400, "the body's length is not a number"), false;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), wanted_);
   if (error != std::errc() || wanted_ > limits_.body_bytes)
     return refuse(413, "the body is too long"), false;
@@ -284,14 +283,14 @@ bool HttpRequestParser::take_line_byte(char byte) {
     return refuse(431, "the lines of a chunked body are too long"), false;
   line_ += byte;
   if (byte != '\n') return false;
-  if (!line_.ends_with("\r\n")) return refuse(400, "a line that ends in LF alone"), false;
+  if (!line_.ends_with("\r\n")) return refuse(400, "a line that ends in LF without CR"), false;
   line_.resize(line_.size() - 2);
   return true;
 }
 
 void HttpRequestParser::end_chunk_line() {
   if (part_ == BodyPart::kTrailer) {
-    if (line_.empty()) state_ = State::kDone;  // fields that come after the body are dropped
+    if (line_.empty()) state_ = State::kDone;  // trailer fields are dropped
     return;
   }
   if (part_ == BodyPart::kChunkEnd) {

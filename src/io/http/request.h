@@ -1,11 +1,11 @@
-// An HTTP/1.1 request, and the parser that makes one of the bytes of a connection as they come.
+// An HTTP/1.1 request, and an incremental parser for the bytes of a connection.
 //
 //   HttpRequestParser parser({.body_bytes = 4096});
-//   const std::size_t taken = parser.take(bytes);  // what follows belongs to the next request
+//   const std::size_t taken = parser.take(bytes);  // the rest belongs to the next request
 //   if (parser.state() == HttpRequestParser::State::kDone) use(parser.request().path);
 //
 // It is strict (RFC 9112): lines end in CR LF, a field is a token, a colon and visible text, a body
-// has one length. What two programs could read in two ways is refused.
+// has one length. Ambiguous input is rejected.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,17 @@ using HttpFields = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method;
-  std::string path;   // decoded, begins with / (or is *)
-  std::string query;  // as it came, without the ?
-  std::string
-      host;  // of the target where that is a whole address, else of the Host field; with the port
+  std::string path;   // decoded, starts with / (or is *)
+  std::string query;  // as received, without the ?
+  std::string host;   // of an absolute target, else of the Host field; with the port
   int minor_version = 1;
   bool keep_alive = true;
   HttpFields fields;  // names in lower case
   std::string body;
 
-  // The first of this name, or "". Names are given in lower case.
+  // The first field of this name, or "". Names are in lower case.
   std::string_view field(std::string_view name) const;
-  // A parameter of the query, decoded; nothing where it is absent.
+  // A decoded parameter of the query; nothing if it is absent.
   std::optional<std::string> parameter(std::string_view name) const;
 };
 
@@ -49,7 +48,7 @@ class HttpRequestParser {
 
   explicit HttpRequestParser(HttpLimits limits) : limits_(limits) {}
 
-  // Takes bytes until the request is done or refused, and returns how many.
+  // Consumes bytes until the request is complete or rejected; returns their number.
   std::size_t take(std::string_view bytes);
 
   State state() const { return state_; }
@@ -57,7 +56,7 @@ class HttpRequestParser {
   bool expects_continue() const { return expects_continue_; }
   const HttpRequest& request() const { return request_; }
   HttpRequest take_request() { return std::move(request_); }
-  // Of kRefused: a status from 400 up, and what is wrong.
+  // For kRefused: a status of at least 400, and what is wrong.
   int status() const { return status_; }
   const std::string& problem() const { return problem_; }
 
@@ -68,7 +67,7 @@ class HttpRequestParser {
   std::size_t take_header(std::string_view bytes);
   std::size_t take_body(std::string_view bytes);
   std::size_t take_body_bytes(std::string_view bytes);
-  bool take_line_byte(char byte);  // true: line_ is whole, without its CR LF
+  bool take_line_byte(char byte);  // true: line_ is complete, without its CR LF
   void end_chunk_line();
   void read_header();
   bool read_request_line(std::string_view line);
@@ -88,13 +87,13 @@ class HttpRequestParser {
   std::string line_;             // of a chunked body
   std::size_t line_bytes_ = 0;   // of all such lines
   std::size_t blank_bytes_ = 0;  // line ends before the request line
-  std::size_t wanted_ = 0;       // bytes of the body or chunk that are to come
+  std::size_t wanted_ = 0;       // bytes of the body or chunk still to come
   bool expects_continue_ = false;
   int status_ = 0;
   std::string problem_;
 };
 
-// "%41" -> "A"; nothing where an escape is broken.
+// "%41" -> "A"; nothing for a broken escape.
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space);
 
 }  // namespace antisd::inline io

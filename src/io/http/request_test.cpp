@@ -98,16 +98,16 @@ TEST(HttpRequest, TheHostOfAWholeAddress) {
 
 TEST(HttpRequest, WhatIsNoRequest) {
   for (const char* text : {
-           "GET / HTTP/1.1\nHost: a\n\n",                      // LF alone
+           "GET / HTTP/1.1\nHost: a\n\n",                      // only LF
            "GET / HTTP/1.1\r\n\r\n",                           // no host
-           "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",     // two
+           "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",     // two hosts
            "GET  HTTP/1.1\r\nHost: a\r\n\r\n",                 // no target
-           "GET / x HTTP/1.1\r\nHost: a\r\n\r\n",              // a space in it
-           "GET x HTTP/1.1\r\nHost: a\r\n\r\n",                // a relative one
+           "GET / x HTTP/1.1\r\nHost: a\r\n\r\n",              // a space in the target
+           "GET x HTTP/1.1\r\nHost: a\r\n\r\n",                // a relative target
            "GET /%4 HTTP/1.1\r\nHost: a\r\n\r\n",              // a broken escape
            "GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n",            // not ASCII
-           "G(T / HTTP/1.1\r\nHost: a\r\n\r\n",                // no token
-           "GET / HTTP/11\r\nHost: a\r\n\r\n",                 // no version
+           "G(T / HTTP/1.1\r\nHost: a\r\n\r\n",                // not a token
+           "GET / HTTP/11\r\nHost: a\r\n\r\n",                 // not a version
            "GET / HTTP/1.1\r\nHost: a\r\n folded: b\r\n\r\n",  // a folded line
            "GET / HTTP/1.1\r\nHost : a\r\n\r\n",               // a space before the colon
            "GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n",             // a CR inside

@@ -1,4 +1,4 @@
-// What a handler answers: a whole body, or a stream that goes on after the handler has returned.
+// A handler's answer: a complete body, or a stream that continues after the handler has returned.
 //
 //   const HttpResponse whole{.type = "application/json", .body = text};
 //   const HttpResponse live{.type = "text/event-stream",
@@ -15,12 +15,12 @@
 
 namespace antisd::inline io {
 
-// The body of an answer that is written bit by bit, from any thread. Copies are the same stream;
-// when the last one goes without finish(), the connection is broken off, so that the client does
-// not take a part for the whole.
+// The body of an answer that is written piece by piece, from any thread. Copies are the same
+// stream; if the last copy is destroyed without finish(), the connection is aborted, so the client
+// does not mistake a part for the whole.
 class HttpStream {
  public:
-  // Where the bytes go: the connection, which forgets the stream when it closes.
+  // The destination of the bytes: the connection, which drops the stream when it closes.
   class Sink {
    public:
     virtual ~Sink() = default;
@@ -29,8 +29,8 @@ class HttpStream {
   };
   explicit HttpStream(std::shared_ptr<Sink> sink);
 
-  // Never waits. False once the client is gone or so far behind that it was given up, or the server
-  // stops: then nobody wants the rest.
+  // Never blocks. False once the client has disconnected or is too far behind, or the server stops:
+  // the rest is not needed.
   bool write(std::string_view bytes) const;
   void finish() const;
 
@@ -44,15 +44,14 @@ struct HttpResponse {
   std::string type = "text/plain; charset=utf-8";
   HttpFields fields = {};
   std::string body = {};
-  std::function<void(HttpStream)> stream =
-      {};  // where set: called once, and the body is what it writes
+  std::function<void(HttpStream)> stream = {};  // if set: called once, and it writes the body
 
   static HttpResponse text(int status, std::string text);
 };
 
-// Status line and fields, those of `common` where the response has none of that name. `length` is
-// the body's; -1: it is chunked, or goes on to the end of an HTTP/1.0 connection. Throws where a
-// field could end its line.
+// Status line and fields; `common` fields are added unless the response has them. `length` is the
+// body's; -1: chunked, or until the end of an HTTP/1.0 connection. Throws if a field contains a
+// line break.
 std::string response_head(const HttpResponse& response, const HttpFields& common,
                           std::int64_t length, int minor_version, bool keep_alive);
 

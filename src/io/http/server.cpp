@@ -19,7 +19,7 @@ namespace antisd::inline io {
 namespace {
 
 constexpr int kAcceptsATurn = 64;
-constexpr double kPauseSeconds = 0.1;  // where the system gives no more sockets
+constexpr double kPauseSeconds = 0.1;  // if the system has no more sockets
 
 }  // namespace
 
@@ -77,7 +77,7 @@ class HttpServer::Loop {
 
   void turn() {
     loop_.turn();
-    buried_.clear();  // nobody's call is under way now
+    buried_.clear();  // none of their calls is running now
   }
 
   void accept_some() {
@@ -87,8 +87,8 @@ class HttpServer::Loop {
         const int error = errno;
         if (error == EINTR || error == ECONNABORTED || error == EPROTO) continue;
         if (error == EAGAIN || error == EWOULDBLOCK) return;
-        // Out of descriptors or memory. Who waits stays ready to be accepted, and to be told so
-        // again and again would keep a core busy.
+        // Out of descriptors or memory. A waiting client stays ready, so accepting at once again
+        // would keep a core busy.
         make_room();
         acceptable_.stop();
         pause_.start(kPauseSeconds);
@@ -96,7 +96,7 @@ class HttpServer::Loop {
       }
       try {
         add(std::move(socket));
-      } catch (const std::exception&) {  // out of memory: this client is lost, the others are not
+      } catch (const std::exception&) {  // out of memory: only this client is lost
       }
     }
   }
@@ -113,7 +113,7 @@ class HttpServer::Loop {
     connection->start();
   }
 
-  // Closes the connection that has been idle longest; where all are busy, the one whose client has
+  // Closes the connection that has been idle longest; if all are busy, the one whose client has
   // taken nothing for the longest time.
   void make_room() {
     const auto longest = std::min_element(
@@ -147,7 +147,7 @@ class HttpServer::Loop {
       if (weak.expired()) return;
       try {
         respond(weak, request);
-      } catch (const std::exception&) {  // out of memory, or a field that no header can bear
+      } catch (const std::exception&) {  // out of memory, or an invalid field
         close_later(weak);
       }
     });
@@ -192,7 +192,7 @@ class HttpServer::Loop {
     });
   }
 
-  // Whoever asks for much and reads nothing must not fill the memory.
+  // Clients that request much and read nothing must not fill the memory.
   void bound_waiting_bytes() {
     while (true) {
       std::size_t sum = 0;
@@ -243,8 +243,7 @@ class HttpServer::Loop {
   std::vector<Route> routes_;
   Guard guard_;
   std::unordered_map<const HttpConnection*, std::shared_ptr<HttpConnection>> connections_;
-  std::vector<std::shared_ptr<HttpConnection>>
-      buried_;  // closed; their calls may still be under way
+  std::vector<std::shared_ptr<HttpConnection>> buried_;  // closed; their calls may still be running
   std::atomic<bool> stopping_ = false;
   bool out_of_time_ = false;
   std::atomic<std::size_t> open_ = 0, displaced_ = 0;

@@ -40,7 +40,7 @@ class HttpServerTest : public ::testing::Test {
   }
   void serve() { serving_ = std::make_unique<Serving>(*server_); }
   int port() const { return server_->port(); }
-  // Waits, for as long as the test may take, until so many connections are open.
+  // Waits, up to the test's time limit, until `count` connections are open.
   void wait_for_connections(std::size_t count) const {
     while (server_->statistics().connections != count)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -90,7 +90,7 @@ TEST_F(HttpServerTest, RequestsOneAfterTheOtherAndAhead) {
   for (int i = 0; i < 200; ++i)
     ahead += i % 2 == 0 ? kHello : request_text("POST", "/echo", {}, std::to_string(i));
   client.send(ahead);
-  client.end_sending();  // what was asked before is answered still
+  client.end_sending();  // earlier requests are still answered
   for (int i = 0; i < 200; ++i)
     ASSERT_EQ(client.receive().body, i % 2 == 0 ? "hello" : std::to_string(i));
   EXPECT_TRUE(client.is_closed_by_server());
@@ -117,7 +117,7 @@ TEST_F(HttpServerTest, BodiesAndWhatIsTooMuch) {
       "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
   EXPECT_EQ(client.receive().body, "ab");
   EXPECT_EQ(ask(port(), "POST", "/echo", {}, std::string(100'000, 'y')).body.size(), 100'000u);
-  // The client hears why before it is cut off, though it goes on sending.
+  // The client gets the reason before it is disconnected, although it keeps sending.
   EXPECT_EQ(ask(port(), "POST", "/echo", {}, std::string(100'001, 'y')).status, 413);
   EXPECT_EQ(ask(port(), "GET", "/" + std::string(20'000, 'x')).status, 414);
   EXPECT_EQ(ask(port(), "GET", "/", {{"X", std::string(20'000, 'x')}}).status, 431);
@@ -127,10 +127,9 @@ TEST_F(HttpServerTest, BodiesAndWhatIsTooMuch) {
   EXPECT_TRUE(garbage.is_closed_by_server());
 }
 
-// The tester's case: connections that send a byte now and then, and connections that send nothing,
-// took every thread.
+// Slow connections that send a byte now and then, and silent ones, must not take every thread.
 TEST_F(HttpServerTest, AnswersAmongDrippingAndIdleConnections) {
-  begin({.header_seconds = 600, .idle_seconds = 600});  // nobody goes by himself
+  begin({.header_seconds = 600, .idle_seconds = 600});  // none times out
   serve();
   std::list<HttpClient> dripping, idle;
   for (int i = 0; i < 64; ++i)
@@ -150,7 +149,7 @@ TEST_F(HttpServerTest, AHeaderHasOneTimeHoweverItDrips) {
   begin({.header_seconds = 0.3});
   serve();
   HttpClient client(port());
-  // Each byte is in time; all of them are not. (The first send after the end fails at some point.)
+  // Each byte is in time; all of them together are not. (A send after the end fails at some point.)
   std::atomic<bool> done = false;
   std::thread drips([&] {
     client.send("GET /hello HTTP/1.1\r\nX: ");
@@ -199,7 +198,7 @@ TEST_F(HttpServerTest, WhenFullTheLongestIdleGoes) {
   EXPECT_TRUE(dripping.is_closed_by_server());
   oldest.send(kHello);
   EXPECT_EQ(oldest.receive().status, 200);
-  // A thousand connections pass through a table of twenty; whoever asks is answered.
+  // A thousand connections pass through a table of twenty; every request is answered.
   std::list<HttpClient> crowd;
   for (int i = 0; i < 500; ++i) {
     crowd.emplace_back(port());
@@ -342,8 +341,7 @@ TEST_F(HttpServerTest, FewFilesAllowed) {
     begin({});
     const bool fewer = server_->statistics().most == 30;
     serve();
-    std::list<HttpClient>
-        clients;  // they take descriptors of the same process until there are none
+    std::list<HttpClient> clients;  // use up the descriptors of this process
     try {
       while (true)
         clients.emplace_back(port());
@@ -353,7 +351,7 @@ TEST_F(HttpServerTest, FewFilesAllowed) {
     const bool answers = ask(port(), "GET", "/hello").status == 200;
     std::_Exit(fewer && answers ? 0 : 1);
   };
-  // The limit is that of a process: this one is of its own.
+  // The limit applies to a process, so this runs in a child process.
   EXPECT_EXIT(serve_with_few(), ::testing::ExitedWithCode(0), "");
 }
 

@@ -1,5 +1,4 @@
-// For tests alone: a client over a plain socket, on loopback, that sends what it is told byte by
-// byte.
+// For tests only: a client over a plain socket, on loopback, that sends given bytes.
 #pragma once
 
 #include <string>
@@ -31,14 +30,14 @@ struct Answer {
 
 class HttpClient {
  public:
-  // `deaf`: the system takes next to nothing for a client that does not read.
+  // `deaf`: the system buffers almost nothing for a client that does not read.
   explicit HttpClient(int port, bool deaf = false)
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const timeval patience = {60, 0};  // a test that would hang fails
+    const timeval patience = {60, 0};  // a test that hangs fails
     setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     const int few = 4096;
     if (deaf) setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &few, sizeof few);
@@ -56,7 +55,7 @@ class HttpClient {
   }
   void end_sending() { shutdown(socket_.get(), SHUT_WR); }
 
-  // The next answer; `head` for one to HEAD, which has no body.
+  // The next answer; `head` for an answer to HEAD, which has no body.
   Answer receive(bool head = false) {
     Answer answer;
     std::size_t end;
@@ -84,7 +83,7 @@ class HttpClient {
 
   // Whether the server closes without another byte.
   bool is_closed_by_server() { return buffer_.empty() && !read_more(); }
-  // A line of the body of a stream.
+  // A line of a streamed body.
   std::string read_until(std::string_view mark) {
     std::size_t at;
     while ((at = buffer_.find(mark)) == std::string::npos)
@@ -131,7 +130,7 @@ inline std::string request_text(const std::string& method, const std::string& ta
   return text + "\r\n" + body;
 }
 
-// One request on a connection of its own.
+// One request on its own connection.
 inline Answer ask(int port, const std::string& method, const std::string& target,
                   const HttpFields& fields = {}, const std::string& body = "") {
   HttpClient client(port);

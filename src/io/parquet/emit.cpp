@@ -47,12 +47,12 @@ void emit_struct(const arrow::StructArray& array, std::int64_t row, const Antisd
   for (int i = 0; i < array.num_fields(); ++i) {
     const std::string& name = type.field(i)->name();
     sink.key(sink.context, name.data(), name.size());
-    emit(*array.field(i), row, sink);  // field() takes the struct's own offset into account
+    emit(*array.field(i), row, sink);  // field() applies the struct's own offset
   }
   sink.end_struct(sink.context);
 }
 
-// Keys that JSON can have; anything else is sent as a list of [key, value].
+// Keys that JSON supports; other maps become lists of [key, value].
 bool has_json_keys(const arrow::DataType& keys) {
   return arrow::is_base_binary_like(keys.id()) || arrow::is_integer(keys.id());
 }
@@ -219,7 +219,7 @@ void emit(const arrow::Array& array, std::int64_t row, const AntisdValueSink& si
     case Type::EXTENSION:
       return emit(*static_cast<const arrow::ExtensionArray&>(array).storage(), row, sink);
     default:
-      return sink.null_value(sink.context);  // Type::NA; check_supported() let no other pass
+      return sink.null_value(sink.context);  // Type::NA; check_supported() rejected all others
   }
 }
 

@@ -7,10 +7,10 @@
 
 namespace antisd::inline io::parquet_library {
 
-// Whether emit() can send values of the type; nested types are looked into. The reason otherwise.
+// Whether emit() supports the type, including nested types; otherwise the reason.
 arrow::Status check_supported(const arrow::DataType& type, const std::string& name, int depth = 1);
 
-// Sends array[row]. `array` is of a supported type.
+// Emits array[row]. `array` has a supported type.
 void emit(const arrow::Array& array, std::int64_t row, const AntisdValueSink& sink);
 
 }  // namespace antisd::inline io::parquet_library

@@ -1,4 +1,4 @@
-// The table of functions that the program loads; no exception leaves them.
+// The function table that the program loads; the functions do not throw.
 #include <cstring>
 #include <exception>
 #include <string>

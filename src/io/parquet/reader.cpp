@@ -11,7 +11,7 @@
 namespace {
 
 constexpr std::int64_t kBatchRows = 1024;
-// Compressed text grows tenfold, a repeated value much more.
+// Compressed text grows about tenfold, a repeated value much more.
 constexpr std::int64_t kLeastCap = std::int64_t{256} << 20, kGrowth = 64;
 
 std::unique_ptr<parquet::arrow::FileReader> open_file(const std::string& path,
@@ -19,8 +19,7 @@ std::unique_ptr<parquet::arrow::FileReader> open_file(const std::string& path,
   std::shared_ptr<arrow::io::ReadableFile> source;
   PARQUET_ASSIGN_OR_THROW(source, arrow::io::ReadableFile::Open(path, pool));
   parquet::ReaderProperties properties(pool);
-  // Pages are read as they are needed, so that a huge row group costs no more memory than a small
-  // one.
+  // Pages are read on demand, so a huge row group needs no more memory than a small one.
   properties.enable_buffered_stream();
   parquet::ArrowReaderProperties arrow_properties;
   arrow_properties.set_batch_size(kBatchRows);

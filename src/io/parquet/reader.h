@@ -21,11 +21,11 @@ struct AntisdParquetReader {
 
  private:
   AntisdParquetReader(const std::string& path, std::int64_t most_bytes);
-  // What a file of this size may make the reader hold: headers of a kilobyte can promise gigabytes.
+  // Limit on the reader's memory for a file of this size: a header of a kilobyte can claim
+  // gigabytes.
   static std::int64_t most_bytes(const std::string& path);
 
-  // Before what allocates from them. The first counts this reader's bytes apart from other
-  // readers'.
+  // Declared before the members that allocate from them. The first counts only this reader's bytes.
   arrow::ProxyMemoryPool own_{arrow::default_memory_pool()};
   arrow::CappedMemoryPool pool_;
   std::unique_ptr<parquet::arrow::FileReader> file_;

@@ -27,7 +27,7 @@ void SchemaSketch::end() {
 
 namespace {
 
-// A row group ends at whichever comes first; Arrow's string columns hold less than 2 GiB.
+// A row group ends at the first limit reached; Arrow's string columns hold less than 2 GiB.
 constexpr std::int64_t kGroupRows = 1 << 16;
 constexpr std::int64_t kGroupBytes = 128 << 20;
 
@@ -38,7 +38,7 @@ AntisdParquetWriter& writer_of(void* context) {
 }  // namespace
 
 AntisdParquetWriter::AntisdParquetWriter(int descriptor) : sink_(make_sink(this)) {
-  const int copy = ::dup(descriptor);  // Arrow closes what it is given
+  const int copy = ::dup(descriptor);  // Arrow closes its descriptor
   if (copy < 0) throw parquet::ParquetException("the file cannot be opened a second time");
   PARQUET_ASSIGN_OR_THROW(output_, arrow::io::FileOutputStream::Open(copy));
 }

@@ -1,4 +1,4 @@
-// Rows -> a Parquet file; the writing half of parquet_interface.h. The first row's events become
+// Rows -> a Parquet file; the writing half of parquet_interface.h. The first row's events define
 // the schema, all others go to Arrow's builders.
 #pragma once
 
@@ -64,7 +64,7 @@ struct AntisdParquetWriter {
   std::shared_ptr<arrow::io::FileOutputStream> output_;
   std::unique_ptr<parquet::arrow::FileWriter> file_;
   antisd::parquet_library::SchemaSketch sketch_;
-  std::unique_ptr<arrow::ArrayBuilder> root_;  // null while the example row is under way
+  std::unique_ptr<arrow::ArrayBuilder> root_;  // null during the example row
   std::vector<Open> open_;
   arrow::Status status_;  // the first failure of a row's events
   std::int64_t pending_rows_ = 0;

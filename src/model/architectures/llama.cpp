@@ -1,4 +1,4 @@
-// Llama, and SmolLM2 which is one: plain pre-norm.
+// Llama, and SmolLM2, which has the same architecture: plain pre-norm.
 #include "model/architecture.h"
 
 namespace antisd::inline model {

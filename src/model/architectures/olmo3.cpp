@@ -1,6 +1,6 @@
-// Olmo-3: norms after attention and after the gated unit, none before; queries and keys normed over
-// the whole projection. Three of four layers see a window; YaRN stretches the positions of the
-// others alone, since a window never grows.
+// Olmo-3: norms after attention and after the gated unit, none before; queries and keys are normed
+// over the whole projection. Three of four layers have a window; YaRN applies only to the others,
+// since a window never grows.
 #include "model/architecture.h"
 #include "ops/rms_norm.h"
 

@@ -1,5 +1,5 @@
 // Qwen2 and Qwen2.5: Llama's layer with biases of queries, keys and values, whatever config.json
-// says of them.
+// says about them.
 #include "model/architecture.h"
 
 namespace antisd::inline model {

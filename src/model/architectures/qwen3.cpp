@@ -1,4 +1,4 @@
-// Qwen3: pre-norm; queries and keys normed head by head before rotation.
+// Qwen3: pre-norm; queries and keys normed per head before rotation.
 #include "model/architecture.h"
 
 namespace antisd::inline model {

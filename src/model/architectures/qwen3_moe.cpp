@@ -1,4 +1,4 @@
-// Qwen3-MoE: Qwen3 with experts in place of the gated unit in its sparse layers.
+// Qwen3-MoE: Qwen3 with experts instead of the gated unit in its sparse layers.
 #include <set>
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ const ArchitectureSpec& qwen3_moe_architecture() {
       .read_experts = read_qwen3_moe_experts,
       .parameters = qwen3_moe_parameters,
       .layer = qwen3_moe_layer,
-      .panel_form = PanelForm::kNormsBefore};  // of a model without a sparse layer
+      .panel_form = PanelForm::kNormsBefore};  // for models without a sparse layer
   return spec;
 }
 

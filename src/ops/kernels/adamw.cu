@@ -29,9 +29,8 @@ __device__ __forceinline__ void load_values(const T* p, float (&values)[N]) {
   }
 }
 
-// A thread takes N elements at once: a pack of 16-bit elements and two of each fp32 array, all
-// loaded before the first is used. 28 bytes of traffic an element with 16-bit weights and
-// gradients.
+// A thread processes N elements: one pack of 16-bit elements and two of each fp32 array, all loaded
+// before the first is used. 28 bytes of traffic per element with 16-bit weights and gradients.
 template <int N, typename Weight, typename Gradient>
 __global__ void __launch_bounds__(kThreads)
     adamw_kernel(Weight* weight, float* master, const Gradient* gradient, float* first,

@@ -11,7 +11,7 @@ __device__ void copy_words(const std::int32_t* from, std::int32_t* to, int count
     to[i] = from[i];
 }
 
-// One block: an edit may build on the one before it.
+// One block: an edit may depend on the one before it.
 __global__ void __launch_bounds__(kThreads)
     edit_kernel(DecodeSlots s, const std::int32_t* words, std::int64_t count) {
   for (std::int64_t at = 0; at < count;) {

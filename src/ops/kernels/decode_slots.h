@@ -6,20 +6,20 @@
 
 namespace antisd::inline ops {
 
-// The slots of a decoder on the device: what a step reads and what it leaves for the next one, so
-// that no token visits the host in between.
+// The slots of a decoder on the device: a step reads and updates them, so no token passes through
+// the host between steps.
 struct DecodeSlots {
   std::int64_t* tokens;      // [slots]: input of the next step
   std::int32_t* positions;   // [slots]
   std::int32_t* places;      // [slots, 4]: of the next random number, see counter_of()
   std::int32_t* pages;       // [slots, most_pages]
-  std::int32_t* rows;        // [1]: slots [0, rows) take part in a step
+  std::int32_t* rows;        // [1]: slots [0, rows) are in the step
   std::int64_t* cache_rows;  // [slots]: where a step stores keys and values; -1: nowhere
-  std::int32_t* lengths;     // [slots]: keys a step reads; 0: the slot does not take part
+  std::int32_t* lengths;     // [slots]: keys that a step reads; 0: the slot is not in the step
   std::int64_t most_pages;
 };
 
-// Edits, in a list of words that one kernel works off in order.
+// Edits, as a list of words that one kernel executes in order.
 enum class SlotEdit : std::int32_t {
   kRows,    // rows
   kStart,   // slot, token, position, place (4 words), count, pages (count words)
@@ -33,7 +33,7 @@ void launch_slot_edits(const DecodeSlots& slots, const std::int32_t* words, std:
 void launch_prepare_slots(const DecodeSlots& slots, int page_tokens, int bucket,
                           cudaStream_t stream);
 
-// Takes slots [0, rows) one token further.
+// Advances slots [0, rows) by one token.
 void launch_advance_slots(const DecodeSlots& slots, const std::int32_t* ids, int bucket,
                           cudaStream_t stream);
 

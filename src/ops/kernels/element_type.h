@@ -1,4 +1,4 @@
-// The precisions that kernels take activations in; statistics and accumulation are always fp32.
+// The precisions of activations in kernels; statistics and accumulation are always fp32.
 #pragma once
 
 namespace antisd::inline ops {

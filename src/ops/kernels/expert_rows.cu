@@ -1,5 +1,5 @@
-// One block a token, so that a token's own row stays in registers or in the first-level cache while
-// its k rows stream through.
+// One block per token, so that a token's own row stays in registers or the L1 cache while its k
+// rows are streamed.
 #include <type_traits>
 
 #include "ops/kernels/expert_rows.h"
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// A warp for each expert of the token: no two wait for each other.
+// One warp per expert of the token, so that none waits for another.
 template <int N, typename T>
 __global__ void __launch_bounds__(kThreads)
     combine_backward_kernel(const T* dy, const T* sorted, const std::int64_t* places,

@@ -8,8 +8,9 @@
 
 namespace antisd::inline ops {
 
-// Rows between tokens and the pairs (token, chosen expert) that are sorted by expert. `places`:
-// int64 [tokens, k], the sorted row of each pair. All rows are `width` elements of `type`, dense.
+// Copies rows between tokens and the pairs (token, chosen expert) that are sorted by expert.
+// `places`: int64 [tokens, k], the sorted row of each pair. All rows are `width` elements of
+// `type`, dense.
 
 // sorted[places[t, j]] = x[t].
 void launch_spread_rows(ElementType type, const void* x, const std::int64_t* places,

@@ -1,5 +1,5 @@
-// The arithmetic of the kernels for one element, or one thread's share of a row. The host compiler
-// takes it too, so that tests check it against doubles without a GPU.
+// The arithmetic of the kernels for one element, or for one thread's part of a row. The host
+// compiler can compile it too, so that tests compare it with double precision without a GPU.
 #pragma once
 
 #include <cmath>
@@ -12,12 +12,12 @@
 
 namespace antisd::inline ops {
 
-// e^x, within |x| * 2^-24 + 2^-22 of it relatively; 0 for -inf, NaN for NaN.
+// e^x, with a relative error below |x| * 2^-24 + 2^-22; 0 for -inf, NaN for NaN.
 ANTISD_FORMULA float exp_of(float x) {
   return exp2f(x * 1.4426950408889634f);
 }
 
-// Within 2 units in the last place on the device; 0 where |b| is above 2^126.
+// Within 2 ulp on the device; 0 where |b| is above 2^126.
 ANTISD_FORMULA float quick_divide(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fdividef(a, b);
@@ -27,7 +27,7 @@ ANTISD_FORMULA float quick_divide(float a, float b) {
 }
 
 // A product that the compiler may not fuse with a sum, so that equal factors give equal products
-// wherever they stand.
+// everywhere.
 ANTISD_FORMULA float rounded_product(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fmul_rn(a, b);
@@ -72,16 +72,16 @@ ANTISD_FORMULA float rms_norm_gradient(float gradient, float x, float inverse_rm
 
 // ---- scores of a token under a row of logits; z = logit / temperature ----
 
-// z as every use of a logit computes it. With one rounding everywhere, a token that has all the
+// Every use of a logit computes z this way. With the same rounding everywhere, a token with all the
 // probability gets log-probability 0, never more.
 ANTISD_FORMULA float scaled_logit(float logit, float inverse_temperature) {
   return rounded_product(logit, inverse_temperature);
 }
 
-// Some z of a row. `shifted` is sum of (z - m) e^(z - m): the terms stay small, so that the entropy
-// keeps its digits where z is large. The maximum passes over NaN, the sum does not.
+// Sums over some z of a row. `shifted` is the sum of (z - m) e^(z - m): its terms stay small, so
+// the entropy keeps its digits if z is large. The maximum ignores NaN, the sum does not.
 struct LogitFold {
-  float maximum;  // m; -inf while nothing above -inf was seen
+  float maximum;  // m; -inf if no z is above -inf
   float sum;      // of e^(z - m)
   float shifted;
 };
@@ -90,12 +90,12 @@ ANTISD_FORMULA LogitFold empty_fold() {
   return {-INFINITY, 0.0f, 0.0f};
 }
 
-// What to subtract in place of m: -inf minus -inf would be NaN.
+// What to subtract instead of m: -inf minus -inf would be NaN.
 ANTISD_FORMULA float shift_of(float maximum) {
   return maximum == -INFINITY ? 0.0f : maximum;
 }
 
-// The same z with m raised to `maximum`.
+// The same sums with m raised to `maximum`.
 ANTISD_FORMULA LogitFold raised(const LogitFold& fold, float maximum) {
   const float delta = fold.maximum - shift_of(maximum);
   const float scale = exp_of(delta);
@@ -104,8 +104,8 @@ ANTISD_FORMULA LogitFold raised(const LogitFold& fold, float maximum) {
   return {maximum, scale * fold.sum, shifted};
 }
 
-// Adds N logits (those that are -inf add nothing). Four partial sums each: short chains of
-// additions, for speed and for rounding.
+// Adds N logits (-inf adds nothing). Four partial sums each: short dependency chains, for speed and
+// for rounding.
 template <int N>
 ANTISD_FORMULA void add_logits(LogitFold& fold, const float (&logits)[N],
                                float inverse_temperature) {
@@ -145,8 +145,7 @@ ANTISD_FORMULA LogitSums merged(const LogitSums& a, const LogitSums& b) {
   const float maximum = fmaxf(a.maximum, b.maximum);
   const float scale_a = exp_of(a.maximum - shift_of(maximum));
   const float scale_b = exp_of(b.maximum - shift_of(maximum));
-  // Differences to the old maximum become differences to the new one; a part that vanished adds
-  // nothing.
+  // Rebases differences from the old maximum to the new one; a part that vanished adds nothing.
   const float weighted_a =
       scale_a == 0.0f ? 0.0f : scale_a * (a.weighted + (a.maximum - maximum) * a.sum);
   const float weighted_b =
@@ -158,18 +157,18 @@ ANTISD_FORMULA float log_sum_exp(const LogitSums& sums) {
   return sums.maximum + logf(sums.sum);
 }
 
-// target - lse; taking m off first keeps the digits that lse would lose.
+// target - lse; subtracting m first keeps the digits that lse would lose.
 ANTISD_FORMULA float log_probability(const LogitSums& sums, float target) {
   return (target - sums.maximum) - logf(sums.sum);
 }
 
-// lse - E[z], at least 0, m taken off both.
+// lse - E[z], at least 0, with m subtracted from both.
 ANTISD_FORMULA float entropy_of(const LogitSums& sums) {
   const float entropy = logf(sums.sum) - sums.weighted / sums.sum;
   return entropy < 0.0f ? 0.0f : entropy;
 }
 
-// What a row's gradient takes apart from its logits.
+// A row's inputs to the gradient besides its logits.
 struct GradientRow {
   float lse, entropy, dlogp, dentropy;
 };
@@ -186,7 +185,7 @@ ANTISD_FORMULA float logit_gradient(float logit, bool is_target, const GradientR
 
 // ---- AdamW ----
 
-// A step's numbers, the same for every weight.
+// The factors of a step, the same for every weight.
 struct AdamWFactors {
   float gradient_scale;           // of clipping
   float first_rate;               // 1 - beta1
@@ -202,8 +201,8 @@ struct AdamWElement {
   float weight, first, second;
 };
 
-// Decay and step are added before the weight is touched: one rounding, not two, of a change that is
-// often near the last place of the weight.
+// Decay and step are added before the weight is changed: one rounding, not two, of a change that is
+// often near the weight's last bit.
 ANTISD_FORMULA AdamWElement adamw_element(float gradient, const AdamWElement& before,
                                           const AdamWFactors& f) {
   const float g = gradient * f.gradient_scale;

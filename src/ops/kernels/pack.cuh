@@ -1,5 +1,5 @@
-// Elements in packs of 16 bytes, the widest access of a thread, or one by one where the layout does
-// not allow that. Arithmetic is in fp32 whatever the element is.
+// Elements in packs of 16 bytes, the widest access of a thread, or one by one if the layout does
+// not allow that. Arithmetic is in fp32 for all element types.
 //
 //   const Pack<T, N> pack = load_pack<N>(x + i);
 //   float values[N];
@@ -15,7 +15,7 @@
 
 namespace antisd::inline ops {
 
-// Calls launch(T()), T the element's type.
+// Calls launch(T()) with the element's type T.
 template <typename Launch>
 auto with_element(ElementType type, const Launch& launch) {
   if (type == ElementType::kBFloat16) return launch(__nv_bfloat16());
@@ -42,7 +42,7 @@ __device__ __forceinline__ Pack<T, N> load_pack(const T* p) {
   return {*reinterpret_cast<const decltype(Pack<T, N>::bits)*>(p)};
 }
 
-// Zeros where `present` is false; p is not read then.
+// Zeros if `present` is false; p is then not read.
 template <int N, typename T>
 __device__ __forceinline__ Pack<T, N> load_pack_if(bool present, const T* p) {
   Pack<T, N> pack = {};
@@ -55,7 +55,7 @@ __device__ __forceinline__ void store_pack(T* p, const Pack<T, N>& pack) {
   if constexpr (N == 1) {
     *p = pack.bits;
   } else {
-    // Of a plain assignment the compiler makes four stores at times.
+    // For a plain assignment the compiler sometimes emits four stores.
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)),
                  "r"(pack.bits.x), "r"(pack.bits.y), "r"(pack.bits.z), "r"(pack.bits.w)
                  : "memory");
@@ -120,7 +120,7 @@ __device__ __forceinline__ void round_into(const float (&values)[4], Pack<float,
                          __float_as_uint(values[2]), __float_as_uint(values[3]));
 }
 
-// Two elements of 16 bits as they lie in memory, the first in the lower half.
+// Two 16-bit elements as in memory, the first in the lower half.
 template <typename T>
 __device__ __forceinline__ unsigned round_two(float low, float high);
 
@@ -149,7 +149,7 @@ __device__ __forceinline__ Pack<T, N> make_pack(const float (&values)[N]) {
   return pack;
 }
 
-// N floats beside a pack of N elements: two packs where the element has 16 bits.
+// N floats beside a pack of N elements: two packs if the element has 16 bits.
 template <int N>
 __device__ __forceinline__ void load_floats(const float* p, float (&values)[N]) {
   constexpr int kStep = N < 4 ? 1 : 4;

@@ -1,5 +1,5 @@
-// Sums and maxima over the threads of a warp and of a block, in an order that the block's shape
-// alone fixes, so that the same input gives the same bits.
+// Sums and maxima over the threads of a warp or block, in an order that depends only on the block
+// size, so that the same input gives the same bits.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ __device__ __forceinline__ float lane_sum(float value, int lanes = kWarp) {
   return value;
 }
 
-// NaN counts as absent.
+// NaN is ignored.
 __device__ __forceinline__ float warp_max(float value) {
 #pragma unroll
   for (int offset = kWarp / 2; offset > 0; offset /= 2) {
@@ -28,9 +28,9 @@ __device__ __forceinline__ float warp_max(float value) {
 }
 
 // Over `threads` consecutive threads from `begin` on, both multiples of 32, e.g. the whole block;
-// every thread gets the result. `shared` has a word for each warp of the block. All threads of the
-// block must call it together. There is one barrier inside, between writing `shared` and reading
-// it: the next call must use another array, or come after another barrier.
+// every thread gets the result. `shared` has one word per warp of the block. All threads of the
+// block must call it together. It has one barrier, between writing and reading `shared`: the next
+// call must use another array or come after another barrier.
 __device__ __forceinline__ float block_sum(float value, int begin, int threads, float* shared) {
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   value = lane_sum(value);

@@ -47,12 +47,12 @@ __device__ __forceinline__ Pack<T, N> normalized(const Pack<T, N>& x, const Pack
   return make_pack<T>(values);
 }
 
-// ---- rows of at most a pack for each lane: heads ----
+// ---- rows of at most one pack per lane: heads ----
 
 constexpr int kShortThreads = 256;
-constexpr int kShortRows = 4;  // of a group of lanes, loaded before the first is used
+constexpr int kShortRows = 4;  // per group of lanes, loaded before the first is used
 
-// `lanes` (a power of two up to 32) neighbours share a row; a block takes rows that lie together.
+// `lanes` (a power of two up to 32) neighbours share a row; a block takes adjacent rows.
 template <int N, typename T>
 __global__ void __launch_bounds__(kShortThreads)
     rms_norm_short_kernel(RmsNormArguments<T> a, int lanes) {
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kShortThreads)
   const bool inside = offset < a.width;
   const Pack<T, N> weight = load_pack_if<N>(inside, a.weight + offset);
   const std::int64_t block_rows = groups * kShortRows;
-  // The bounds are the block's, not the thread's, so that whole warps sum.
+  // The loop bounds are the same for the whole block, so that complete warps sum.
   for (std::int64_t first = blockIdx.x * block_rows; first < a.rows;
        first += gridDim.x * block_rows) {
     Pack<T, N> x[kShortRows];
@@ -81,9 +81,9 @@ __global__ void __launch_bounds__(kShortThreads)
   }
 }
 
-// ---- longer rows: a block each ----
+// ---- longer rows: one block each ----
 
-constexpr int kKeptPacks = 4;  // of a thread, that stay in registers from the sum to the product
+constexpr int kKeptPacks = 4;  // per thread, kept in registers from the sum to the product
 
 template <int N, typename T>
 __global__ void __launch_bounds__(1024) rms_norm_kernel(RmsNormArguments<T> a) {
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(1024) rms_norm_kernel(RmsNormArguments<T> a) {
     // What 1024 threads cannot keep is read again below.
     for (int p = threadIdx.x + kKeptPacks * threads; p < packs; p += threads)
       sum += sum_of_squares(load_pack<N>(x + p * N));
-    Pack<T, N> weights[kKeptPacks];  // on their way while the block sums
+    Pack<T, N> weights[kKeptPacks];  // loaded while the block sums
 #pragma unroll
     for (int k = 0; k < kKeptPacks; ++k) {
       const int p = threadIdx.x + k * threads;

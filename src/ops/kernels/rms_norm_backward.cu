@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kThreads = 512;  // at most
 
-// dx may be dy or x: a thread has read what it needs of a row before it writes there.
+// dx may be dy or x: a thread reads what it needs of a row before it writes there.
 template <typename T>
 struct BackwardArguments {
   const T* dy;
@@ -39,7 +39,7 @@ __device__ __forceinline__ float sum_of_products(const Pack<T, N>& dy, const Pac
   return sum;
 }
 
-// dx of a pack; adds its share of dweight to `sums`.
+// dx of a pack; adds its part of dweight to `sums`.
 template <int N, typename T>
 __device__ __forceinline__ Pack<T, N> gradient_of(const Pack<T, N>& dy, const Pack<T, N>& weight,
                                                   const Pack<T, N>& x, float inverse_rms,
@@ -56,7 +56,7 @@ __device__ __forceinline__ Pack<T, N> gradient_of(const Pack<T, N>& dy, const Pa
   return make_pack<T>(d);
 }
 
-// What a thread holds of one row; zeros past the row's end and past the last row.
+// A thread's part of one row; zeros past the row's end and past the last row.
 template <int N, int kPacks, typename T>
 struct RowShare {
   Pack<T, N> dy[kPacks], x[kPacks];
@@ -80,10 +80,10 @@ __device__ __forceinline__ RowShare<N, kPacks, T> load_share(const BackwardArgum
   return share;
 }
 
-// `lanes` neighbouring threads share a row (a power of two up to 32, or a multiple of 32), so that
-// a block takes blockDim / lanes rows at a time and then those gridDim times as many further on.
-// Each thread sums dweight for its columns over all its rows in registers. Up to kPacks = 2 the
-// next rows are fetched while the present ones are summed.
+// `lanes` neighbouring threads share a row (a power of two up to 32, or a multiple of 32), so a
+// block takes blockDim / lanes rows at a time, then those gridDim times as many further on. Each
+// thread sums dweight for its columns over all its rows in registers. Up to kPacks = 2, the next
+// rows are fetched while the current ones are summed.
 template <int N, int kPacks, typename T>
 __global__ void __launch_bounds__(kThreads, kPacks == 1 ? 2 : 1)
     rms_norm_backward_kernel(BackwardArguments<T> a, int lanes) {
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kThreads, kPacks == 1 ? 2 : 1)
   float dweight[kPacks][N] = {};
   const std::int64_t step = std::int64_t{gridDim.x} * groups;
   std::int64_t first = std::int64_t{blockIdx.x} * groups;
-  // Registers for the weights too would spill where a thread has four packs.
+  // With four packs per thread, keeping the weights in registers too would spill.
   const auto load_weight = [&](int k) {
     const int offset = (lane + k * lanes) * N;
     return load_pack_if<N>(offset < a.width, a.weight + offset);
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kThreads, kPacks == 1 ? 2 : 1)
   const auto weight_of = [&](int k) { return kFetchNext ? weights[k] : load_weight(k); };
   RowShare<N, kPacks, T> share;
   if (kFetchNext) share = load_share<N, kPacks>(a, first + group, lane, lanes);
-  // The bounds are the block's, not the thread's: all threads meet at the barrier.
+  // The loop bounds are the same for the whole block: all threads reach the barrier.
   for (int turn = 0; first < a.rows; first += step, turn ^= 1) {
     const std::int64_t row = first + group;
     RowShare<N, kPacks, T> next;
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kThreads, kPacks == 1 ? 2 : 1)
     }
     return;
   }
-  // Several groups come with one pack a thread only.
+  // Several groups occur only with one pack per thread.
 #pragma unroll
   for (int i = 0; i < N; ++i)
     column_sums[kPacks == 1 ? threadIdx.x * N + i : 0] = dweight[0][i];
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(kThreads) rms_norm_backward_long_kernel(Backwa
   }
 }
 
-// dweight += the blocks' partial sums: 32 columns a block, each by 32 threads whose sums are then
+// dweight += the blocks' partial sums: 32 columns per block, each by 32 threads whose sums are then
 // added in order.
 __global__ void __launch_bounds__(kWarp* kWarp)
     add_partial_sums_kernel(const float* partial_sums, int blocks, int width, float* dweight) {
@@ -229,7 +229,7 @@ int start_kept(const BackwardArguments<T>& a, cudaStream_t stream) {
   return blocks;
 }
 
-// Returns how many rows of partial sums there are.
+// Returns the number of rows of partial sums.
 template <int N, typename T>
 int start(const BackwardArguments<T>& a, cudaStream_t stream) {
   const int packs = a.width / N;

@@ -7,7 +7,7 @@ namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kHeads = 4;  // of a thread, which reads their cosines and sines once
+constexpr int kHeads = 4;  // per thread, which reads their cosines and sines once
 
 struct RopeArguments {
   std::int64_t token_stride;
@@ -20,7 +20,7 @@ struct RopeArguments {
 };
 
 // A thread rotates one pack of pairs in up to kHeads heads of one token. Consecutive threads take
-// consecutive packs, then consecutive heads, then the next token; a thread's own heads are
+// consecutive packs, then consecutive heads, then the next token; the heads of one thread are
 // head_groups apart.
 template <int N, typename T>
 __global__ void __launch_bounds__(kThreads, 3) rope_kernel(T* x, RopeArguments a) {

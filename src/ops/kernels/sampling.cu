@@ -1,6 +1,6 @@
-// Sampling from logits. A first kernel reads every logit once and leaves, for each segment of a
-// row, its maximum and sums; a second reads one segment of a row again, the one in which the draw
-// falls. Filters need the whole row a few times more: they have a kernel of their own.
+// Sampling from logits. The first kernel reads every logit once and stores, for each segment of a
+// row, its maximum and sums; the second reads one segment of a row again, the one that contains the
+// draw. Filters read the whole row a few more times, in their own kernel.
 #include "ops/kernels/launch.h"
 #include "ops/kernels/reduce.cuh"
 #include "ops/kernels/sampling.h"
@@ -25,7 +25,7 @@ struct Arguments {
   float *logp, *raw_logp;
 };
 
-// 16 neighbouring logits; -inf past the end. Rows need not be aligned.
+// 16 consecutive logits; -inf past the end. Rows need not be aligned.
 __device__ void load_run(const float* row, int begin, int vocabulary, float (&z)[kPerThread]) {
   if (begin + kPerThread <= vocabulary && reinterpret_cast<std::uintptr_t>(row) % 16 == 0) {
 #pragma unroll
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) segment_kernel(Arguments a) {
   __shared__ int shared_id[kWarps];
   const float* row = a.logits + blockIdx.y * a.stride;
   const int begin = blockIdx.x * kSegment;
-  // Neighbouring threads read neighbouring fours.
+  // Neighbouring threads read neighbouring groups of four.
   float z[kPerThread];
   const bool aligned = reinterpret_cast<std::uintptr_t>(row) % 16 == 0;
   float maximum = -INFINITY;
@@ -95,13 +95,13 @@ __global__ void __launch_bounds__(kThreads) segment_kernel(Arguments a) {
 }
 
 struct Choice {
-  double before;  // mass of the segments before the chosen one
+  double before;  // probability mass of the segments before the chosen one
   double target, total;
   float maximum, log_raw;
   int segment;
 };
 
-// Thread 0 of the block that draws a row.
+// Runs in thread 0 of the block that draws a row.
 __device__ Choice choose_segment(const Arguments& a, const RowSegment* parts, double noise) {
   const RowTotals totals = row_totals(parts, a.segments, a.inverse_temperature);
   Choice choice = {0, noise * totals.tempered, totals.tempered, totals.maximum, totals.log_raw, 0};
@@ -143,8 +143,8 @@ __global__ void __launch_bounds__(kThreads) draw_kernel(Arguments a) {
   before += choice.before - sum;
   for (int w = 0; w < static_cast<int>(threadIdx.x) / kWarp; ++w)
     before += warp_sums[w];
-  // The first id whose cumulative mass exceeds the target; where rounding leaves none, the
-  // segment's last possible one.
+  // The first id whose cumulative mass exceeds the target; if rounding leaves none, the segment's
+  // last possible one.
   int last = -1, crossing = -1;
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {

@@ -6,7 +6,7 @@
 
 namespace antisd::inline ops {
 
-// What a row of logits is sampled with; see ops/sampling.h for the rules.
+// The settings to sample a row of logits with; see ops/sampling.h for the rules.
 struct SamplingRule {
   double temperature;  // 0: greedy
   double top_p, min_p;

@@ -1,7 +1,8 @@
 // Top-k, top-p and min-p. All three keep the first tokens in the order "larger logit, then lower
-// id", so a filter is a place in that order: a logit and how many of those equal to it are kept.
-// The place is found by radix selection on the logits' bits, three rounds of histograms. Weights
-// are integers (2^-40 of the likeliest token's), so that sums do not depend on their order.
+// id", so a filter is a position in that order: a logit, and how many ids with that logit are kept.
+// The position is found by radix selection on the logits' bits, in three rounds of histograms.
+// Weights are integers (units of 2^-40 of the most likely token's), so that sums do not depend on
+// their order.
 #include "ops/kernels/launch.h"
 #include "ops/kernels/reduce.cuh"
 #include "ops/kernels/sampling_filter.h"
@@ -16,7 +17,7 @@ constexpr int kBins = 2048;
 constexpr int kRounds = 3;
 constexpr float kOne = 1099511627776.0f;  // 2^40
 
-// The bits of a key that a round looks at: 11, 11, 10, from the top.
+// The bits of a key that a round uses: 11, 11, 10, from the top.
 __device__ __forceinline__ int shift_of(int round) {
   return round == 0 ? 21 : round == 1 ? 10 : 0;
 }
@@ -36,7 +37,7 @@ struct Arguments {
   float *logp, *raw_logp;
 };
 
-// Larger for larger logits; both zeros are one.
+// Larger for larger logits; both zeros are equal.
 __device__ __forceinline__ unsigned key_of(float z) {
   const unsigned bits = __float_as_uint(z + 0.0f);
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -52,17 +53,17 @@ struct Row {
   }
 };
 
-// Kept: keys above `key`, and the first `ties` ids of those equal to it.
+// Keeps keys above `key`, and the first `ties` ids with that key.
 struct Cut {
   unsigned key;
   unsigned ties;
-  Mass mass;  // of all that is kept
+  Mass mass;  // of all kept tokens
 };
 
 struct Shared {
   unsigned count[kBins];
   Mass mass[kBins];
-  // Where a round of selection ends: the bin, and what lies above it.
+  // The result of a round of selection: the bin, and the count and mass above it.
   unsigned bin, above_count;
   Mass above_mass;
   Cut cut;
@@ -188,7 +189,7 @@ __global__ void __launch_bounds__(kThreads) filtered_draw_kernel(Arguments a) {
     const Mass target =
         max(Mass{1}, static_cast<Mass>(ceil(a.rule.top_p * static_cast<double>(all))));
     const Cut by_mass = select(row, shared, true, 0, target);
-    // Rounding may put the mass's place past the count's.
+    // Rounding may put the mass's cut after the count's.
     if (by_mass.key > cut.key || (by_mass.key == cut.key && by_mass.ties < cut.ties)) cut = by_mass;
   }
   const WarpRun run = warp_run(row.n);
@@ -214,8 +215,7 @@ __global__ void __launch_bounds__(kThreads) filtered_draw_kernel(Arguments a) {
     if (w < warp) before += warp_mass[w];
     total += warp_mass[w];
   }
-  // Masses are whole numbers: the draw falls to the id whose range [before, before + mass) holds
-  // it.
+  // Masses are integers: the draw selects the id whose range [before, before + mass) contains it.
   const Mass target = min(static_cast<Mass>(a.noise[r] * static_cast<double>(total)), total - 1);
   if (target < before || target >= before + warp_mass[warp]) return;
   equal_before = first_equal;

@@ -1,15 +1,15 @@
-// What the two kernels of sampling share.
+// Shared by the two kernels of sampling.
 #pragma once
 
 #include "ops/kernels/sampling.h"
 
 namespace antisd::inline ops {
 
-// Of a run of one row's logits: the largest, and sums of exp(z - maximum) and of
+// Statistics of a run of one row's logits: the largest, and the sums of exp(z - maximum) and of
 // exp((z - maximum) / temperature).
 struct RowSegment {
   float maximum, raw, tempered;
-  std::int32_t first_of_maximum;  // id; set for greedy sampling alone
+  std::int32_t first_of_maximum;  // id; set only for greedy sampling
 };
 
 #ifdef __CUDACC__
@@ -24,7 +24,7 @@ __device__ __forceinline__ double segment_mass(const RowSegment& part, float max
   return part.tempered * exp(static_cast<double>(part.maximum - maximum) * inverse_temperature);
 }
 
-// In the order of segments, so the same bits each time.
+// In the order of segments, so the bits are reproducible.
 __device__ __forceinline__ RowTotals row_totals(const RowSegment* parts, int segments,
                                                 float inverse_temperature) {
   float maximum = parts[0].maximum;

@@ -6,8 +6,8 @@
 
 namespace antisd::inline ops {
 
-// Row i of `keys` and `values` goes to row places[i] of the caches, of `bytes` each (an even
-// number); to none where places[i] < 0.
+// Copies row i of `keys` and `values`, of `bytes` each (an even number), to row places[i] of the
+// caches; skipped if places[i] < 0.
 void launch_store_rows(const void* keys, const void* values, const std::int64_t* places,
                        std::int64_t rows, std::int64_t bytes, void* key_cache, void* value_cache,
                        cudaStream_t stream);

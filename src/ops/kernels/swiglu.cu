@@ -7,10 +7,10 @@ namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPacks = 2;  // of a thread, loaded before the first is used
+constexpr int kPacks = 2;  // per thread, loaded before the first is used
 
-// A pack of y at p lies in row p / row_packs; its gate stands row * width elements further on,
-// because the rows before it are twice as long there, and its up another width after that.
+// The pack of y at p is in row p / row_packs; its gate is row * width elements further on, because
+// the rows before it are twice as long there, and its up another width after that.
 template <int N, typename T>
 __global__ void __launch_bounds__(kThreads)
     swiglu_kernel(const T* gate_up, std::uint64_t packs, std::uint64_t width, T* y) {
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// dgate_up may be gate_up: a thread has read both of a pair before it writes them.
+// dgate_up may be gate_up: a thread reads both of a pair before it writes them.
 template <int N, typename T>
 __global__ void __launch_bounds__(kThreads)
     swiglu_backward_kernel(const T* dy, const T* gate_up, std::uint64_t packs, std::uint64_t width,

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// A warp for each row; lane l holds values l, l + 32, ... and gives up its largest when it wins.
+// One warp per row; lane l holds values l, l + 32, ... and drops its largest when it wins.
 template <int PerLane>
 __global__ void __launch_bounds__(kThreads)
     top_kernel(const float* values, std::int64_t rows, int width, int k, std::int64_t* ids) {

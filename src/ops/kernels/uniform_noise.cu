@@ -20,7 +20,7 @@ void launch_uniform_noise(const std::int32_t* places, std::int64_t rows, std::ui
   if (rows == 0) return;
   constexpr int kThreads = 256;
   const auto blocks = static_cast<unsigned>((rows + kThreads - 1) / kThreads);
-  // A row is 16 bytes and the allocator aligns to more, so it is read as one word of four.
+  // A row has 16 bytes and the allocator aligns to more, so it is read as one 4-word vector.
   uniform_noise_kernel<<<blocks, kThreads, 0, stream>>>(reinterpret_cast<const uint4*>(places),
                                                         rows, make_uint2(key0, key1), out);
 }

@@ -1,4 +1,4 @@
-// A block for each row, a pack of eight columns for each thread.
+// One block per row, one pack of eight columns per thread.
 #include "ops/kernels/launch.h"
 #include "ops/kernels/pack.cuh"
 #include "ops/kernels/reduce.cuh"
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(1024)
   if (inside) store_floats(partial_sums + std::int64_t{blockIdx.x} * width + column, dweight);
 }
 
-// A thread for each column.
+// One thread per column.
 __global__ void sum_kernel(const float* partial_sums, int blocks, int width, float* dweight) {
   const int column = blockIdx.x * blockDim.x + threadIdx.x;
   if (column >= width) return;

@@ -18,7 +18,7 @@ OpCase rms_norm_case(std::int64_t rows, std::int64_t width) {
           [](const Tensors& t) { return Tensors{plain_rms_norm(t[0], t[1], 1e-6)}; }};
 }
 
-// An fp32 stream into the backend's precision.
+// An fp32 stream normed into the backend's precision.
 OpCase wide_rms_norm_case(std::int64_t rows, std::int64_t width) {
   return {fmt::format("rms_norm of an fp32 stream {}x{}", rows, width),
           {random({rows, width}, 44), random({width}, 45)},
@@ -26,7 +26,7 @@ OpCase wide_rms_norm_case(std::int64_t rows, std::int64_t width) {
           [](const Tensors& t) { return Tensors{plain_rms_norm(t[0], t[1], 1e-6)}; }};
 }
 
-// The stream, a product added to it (or none), and the norm of the sum; both results are used.
+// The stream, an optional product added to it, and the norm of the sum; both results are used.
 OpCase add_and_norm_case(std::int64_t rows, std::int64_t width, bool with_product, bool with_bias) {
   const std::int64_t inner = 48;
   const auto product = [=](const Tensors& t) {
@@ -93,7 +93,7 @@ OpCase experts_case(bool normalise) {
       [=](const Tensors& t) {
         return Tensors{experts(t[0], {t[1], t[2], t[3]}, k, normalise)};
       },
-      [=](const Tensors& t) {  // every expert on every token, weighted by 0 where it was not chosen
+      [=](const Tensors& t) {  // every expert on every token, with weight 0 if it was not chosen
         const at::Tensor p = at::mm(t[0], t[1].t()).softmax(-1);
         const at::Tensor chosen = at::zeros_like(p).scatter(1, std::get<1>(p.topk(k, -1)), 1.0);
         at::Tensor weights = p * chosen;

@@ -1,6 +1,6 @@
 // antisd-optest: every op on every backend, values and gradients, against plain tensor arithmetic
-// in double precision on the CPU. One line an op and backend; exit status 1 where any differs. On a
-// machine without a GPU it checks the CPU alone and says so.
+// in double precision on the CPU. One line per op and backend; exit status 1 if any differs.
+// Without a GPU it checks only the CPU and says so.
 #include <algorithm>
 #include <cstdio>
 #include <tuple>
@@ -13,10 +13,10 @@
 namespace antisd::inline ops {
 namespace {
 
-// Prints a line a check and counts.
+// Prints one line per check and counts them.
 class Report {
  public:
-  // `error`: up to 1 is right.
+  // `error`: at most 1 is correct.
   void check(const std::string& name, const std::string& backend,
              const std::function<double()>& error) {
     try {
@@ -45,17 +45,16 @@ std::vector<Backend> find_backends() {
   const TensorLibraryInfo library = describe_tensor_library();
   std::vector<Backend> backends = {{at::kCPU, at::kFloat, 2e-5}};
   if (library.gpus.empty()) {
-    fmt::print("no GPU here ({}): CPU alone\n",
+    fmt::print("no GPU here ({}): only the CPU\n",
                library.built_with_cuda ? library.gpu_problem : "built without CUDA");
     return backends;
   }
   const at::Device gpu(at::kCUDA, 0);
-  // fp32 products may run in TF32-free fp32; bf16 has 8 bits of mantissa and rounds every stored
-  // value.
+  // fp32 products run without TF32; bf16 has 8 bits of mantissa and rounds every stored value.
   backends.push_back({gpu, at::kFloat, 1e-4});
   backends.push_back({gpu, at::kBFloat16, 3e-2});
-  // 11 bits, so an eighth of that; below 6e-5 fp16 rounds to steps of 6e-8, which none of the
-  // results is small enough to show.
+  // 11 bits, so an eighth of bf16's tolerance; below 6e-5 fp16 has steps of 6e-8, which are too
+  // small to matter here.
   at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
   backends.push_back({gpu, at::kHalf, 3e-2 / 8});
   fmt::print("cuda:0: {}\n", library.gpus[0].description);

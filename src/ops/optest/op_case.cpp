@@ -9,7 +9,7 @@
 namespace antisd::inline ops {
 namespace {
 
-// Outputs, then the gradients of their sum under fixed random weights.
+// The outputs, then the gradients of their sum with fixed random weights.
 Tensors values_and_gradients(const OpFunction& function, const Tensors& inputs) {
   Tensors leaves;
   for (const at::Tensor& input : inputs)
@@ -44,7 +44,7 @@ double error_of(const OpCase& test, const Backend& backend) {
   for (const at::Tensor& input : test.inputs) {
     moved.push_back(input.to(backend.dtype).to(backend.device));
     rounded.push_back(
-        input.to(backend.dtype).to(at::kDouble));  // the reference sees the same rounded inputs
+        input.to(backend.dtype).to(at::kDouble));  // the reference gets the same rounded inputs
   }
   const Tensors results = values_and_gradients(test.op, moved);
   const Tensors expected = values_and_gradients(test.reference, rounded);

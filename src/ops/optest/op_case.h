@@ -1,5 +1,5 @@
-// What antisd-optest compares: an op against plain tensor arithmetic in double precision, values
-// and gradients, on every backend.
+// The comparisons of antisd-optest: an op against plain tensor arithmetic in double precision,
+// values and gradients, on every backend.
 #pragma once
 
 #include <functional>
@@ -18,23 +18,23 @@ struct OpCase {
   Tensors inputs;                               // double, on the CPU; each gets a gradient
   OpFunction op;                                // on the backend's device and precision
   OpFunction reference;                         // in double
-  std::vector<at::ScalarType> not_on_gpu = {};  // precisions that the GPU path has no form of
+  std::vector<at::ScalarType> not_on_gpu = {};  // precisions that the GPU path does not support
 };
 
 struct Backend {
   at::Device device;
   at::ScalarType dtype;
-  double tolerance;  // of the largest magnitude of each result
+  double tolerance;  // relative to the largest magnitude of each result
   std::string name() const;
 };
 
 std::vector<OpCase> layer_cases();
 std::vector<OpCase> attention_cases();
 
-// The largest error of any result in units of the tolerance.
+// The largest error of any result, in units of the tolerance.
 double error_of(const OpCase& test, const Backend& backend);
 
-// The same numbers for the same seed, on the CPU in double.
+// A seed gives the same numbers, on the CPU in double.
 at::Tensor random(std::vector<std::int64_t> sizes, std::uint64_t seed, double scale = 1);
 at::Tensor integers(std::vector<std::int32_t> values, const at::Tensor& like);
 

@@ -80,7 +80,7 @@ double decode_attention_error(AttentionShape shape, std::int64_t window, const B
     table.view({-1})[i] = static_cast<std::int32_t>((i * 17 + 5) % pages);  // 17 and 432: no factor
   const auto there = at::TensorOptions().device(backend.device).dtype(backend.dtype);
   const std::vector<std::int64_t> sizes = {pages, kPageTokens, shape.kv_heads, shape.head_dim};
-  const double nan = std::nan("");  // what nobody stored must not be read
+  const double nan = std::nan("");  // values that were never stored must not be read
   const PagedKv kv{at::full(sizes, nan, there), at::full(sizes, nan, there)};
   const double scale = 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
   Tensors expected;

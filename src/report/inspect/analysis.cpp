@@ -32,7 +32,7 @@ double share(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : kUnknown;
 }
 
-// Linear between the values on either side, as numpy does.
+// Linear interpolation, as in numpy.
 double quantile(const std::vector<float>& sorted, double q) {
   if (sorted.empty()) return kUnknown;
   const double at = q * static_cast<double>(sorted.size() - 1);
@@ -49,7 +49,7 @@ Analysis::Analysis(WordList words, Tokenizer tokenizer)
       tokenizer_(std::move(tokenizer)),
       negative_by_kind_(words_.kinds().size()) {}
 
-// Problems are the clusters; while there is only one, its responses are.
+// Problems are the clusters; with only one problem, its responses are.
 std::int64_t Analysis::cluster_of(const std::string& problem) {
   const auto [at, is_new] = problems_.try_emplace(problem, std::ssize(problems_));
   if (problems_.size() == 1) return responses_;

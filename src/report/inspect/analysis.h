@@ -1,12 +1,12 @@
-// Which tokens carry u > 0 and u < 0, over any number of responses: the paper's token analysis on
-// one's own model.
+// Which tokens have u > 0 and u < 0, over any number of responses: the paper's token analysis for
+// any model.
 //
 //   Analysis analysis(WordList::parse(WordList::default_text(), "built in"), tokenizer);
 //   for (const Inspection& inspection : inspections) analysis.add(inspection);
 //   const Json summary = analysis.summary({.top = 20});
 //
-// Memory grows by 4 bytes per token, and with the tokens that each problem uses. Responses come in
-// any order; those with the same id are one problem.
+// Memory grows by 4 bytes per token, and with the distinct tokens of each problem. Responses may
+// come in any order; those with the same id belong to one problem.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace antisd::inline report {
 
 struct SummaryOptions {
   int top = 20;                // tokens with the highest and lowest mean u
-  std::int64_t min_count = 0;  // a token of the lists occurs so often; 0: 5 of 1,000 tokens or more
+  std::int64_t min_count = 0;  // occurrences of a listed token; 0: 5 from 1,000 tokens on, else 1
 };
 
 class Analysis {
@@ -33,7 +33,7 @@ class Analysis {
   // Copies both.
   Analysis(WordList words, Tokenizer tokenizer);
 
-  // Tokens whose u is not finite are counted and otherwise left out.
+  // Tokens whose u is not finite are counted and otherwise skipped.
   void add(const Inspection& inspection);
 
   std::int64_t responses() const { return responses_; }
@@ -42,7 +42,7 @@ class Analysis {
     return words_.kinds_of(inspection.tokens, inspection.special);
   }
 
-  // What docs/inspect.md describes. Numbers as inspection.h's rounded().
+  // Described in docs/inspect.md. Numbers are rounded by inspection.h's rounded().
   Json summary(const SummaryOptions& options = {}) const;
 
  private:

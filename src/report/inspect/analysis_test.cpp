@@ -44,7 +44,7 @@ class Aggregates : public ::testing::Test {
     summary_ = analysis_.summary({.top = 3});
   }
 
-  // count, mean and interval of the tokens that `chosen` likes, clusters being problems.
+  // Count, mean and interval of the tokens that `chosen` accepts; problems are the clusters.
   void expect_mean(const Json& row, const std::function<bool(const Seen&)>& chosen) {
     std::map<std::string, std::pair<double, double>> clusters;
     double count = 0, sum = 0;

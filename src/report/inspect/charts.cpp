@@ -28,7 +28,7 @@ double number(const Json& value, double otherwise = 0) {
   return value.is_number() ? value.get<double>() : otherwise;
 }
 
-// A plot area with axes: data -> SVG.
+// A plot area with axes: data coordinates -> SVG.
 class Plot {
  public:
   Plot(double x_low, double x_high, double y_low, double y_high)
@@ -135,7 +135,7 @@ std::string means_chart(const Json& rows, const std::string& axis) {
     low = std::min({low, mean, number(row["low"], mean)});
     high = std::max({high, mean, number(row["high"], mean)});
   }
-  // A bin of two tokens has an interval that would flatten all others.
+  // The wide interval of a bin with two tokens must not flatten all others.
   double largest = 0.1;
   for (const Json& row : rows)
     largest = std::max(largest, std::abs(number(row["mean"])));

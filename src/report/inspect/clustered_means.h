@@ -1,5 +1,5 @@
-// Means of many small groups of values with 95 % intervals that respect clusters: tokens of one
-// problem are not independent draws.
+// Means of many small groups of values with 95 % intervals that account for clusters: tokens of one
+// problem are not independent.
 //
 //   ClusteredMeans by_token;
 //   by_token.add(id, cluster, u);
@@ -7,7 +7,8 @@
 //
 // With cluster sums S_c of n_c values, mean = sum S_c / N and
 //   variance = m / (m - 1) * sum (S_c - n_c mean)^2 / N^2     over m clusters,
-// the sandwich estimate; t is the 97.5 % point of Student's distribution with m - 1 degrees.
+// the sandwich estimate; t is the 97.5 % quantile of Student's distribution, m - 1 degrees of
+// freedom.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct ClusteredMean {
 class ClusteredMeans {
  public:
   void add(std::int64_t key, std::int64_t cluster, double value);
-  // From now on all that was added is one cluster, number 0.
+  // Makes everything added so far one cluster, number 0.
   void merge_clusters();
 
   ClusteredMean of(std::int64_t key) const;

@@ -61,22 +61,22 @@ double sum_of_finite(const std::vector<double>& values) {
 
 [[noreturn]] void bad_field(const std::string& name, const std::string& what) {
   throw InputError(fmt::format("'{}' {}", name, what),
-                   {.remedy = "docs/runs.md says what a rollout row holds"});
+                   {.remedy = "docs/runs.md describes a rollout row"});
 }
 
-// Nothing where it is null or absent.
+// Nothing if it is null or absent.
 template <typename T>
 std::optional<std::vector<T>> read_numbers(const Json& row, const std::string& name,
                                            std::size_t size) {
   const auto at = row.find(name);
   if (at == row.end() || at->is_null()) return std::nullopt;
-  if (!at->is_array()) bad_field(name, "is no list");
+  if (!at->is_array()) bad_field(name, "is not a list");
   if (at->size() != size)
     bad_field(name, fmt::format("has {} numbers for {} tokens", at->size(), size));
   std::vector<T> values;
   for (const Json& value : *at) {
     if (!value.is_number() && !value.is_null())
-      bad_field(name, "holds something that is no number");
+      bad_field(name, "holds something that is not a number");
     values.push_back(value.is_null() ? std::numeric_limits<T>::quiet_NaN() : value.get<T>());
   }
   return values;
@@ -86,10 +86,10 @@ std::vector<TokenId> read_ids(const Json& row, const std::string& name) {
   const auto at = row.find(name);
   if (at == row.end() || at->is_null()) return {};
   std::vector<TokenId> ids;
-  if (!at->is_array()) bad_field(name, "is no list");
+  if (!at->is_array()) bad_field(name, "is not a list");
   for (const Json& value : *at) {
     if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > kMaxTokenId)
-      bad_field(name, "holds something that is no token id");
+      bad_field(name, "holds something that is not a token id");
     ids.push_back(value.get<TokenId>());
   }
   return ids;
@@ -98,14 +98,14 @@ std::vector<TokenId> read_ids(const Json& row, const std::string& name) {
 std::optional<double> read_number(const Json& row, const std::string& name) {
   const auto at = row.find(name);
   if (at == row.end() || at->is_null()) return std::nullopt;
-  if (!at->is_number()) bad_field(name, "is no number");
+  if (!at->is_number()) bad_field(name, "is not a number");
   return at->get<double>();
 }
 
 std::optional<std::int64_t> read_integer(const Json& row, const std::string& name) {
   const auto at = row.find(name);
   if (at == row.end() || at->is_null()) return std::nullopt;
-  if (!at->is_number_integer()) bad_field(name, "is no whole number");
+  if (!at->is_number_integer()) bad_field(name, "is not an integer");
   return at->get<std::int64_t>();
 }
 
@@ -120,7 +120,7 @@ std::string read_text(const Json& row, const std::string& name) {
 Json rounded(double value) {
   if (!std::isfinite(value)) return nullptr;
   if (std::abs(value) > 1e9) return value;
-  return std::round(value * 1e6) / 1e6 + 0.0;  // no minus before a zero
+  return std::round(value * 1e6) / 1e6 + 0.0;  // avoids -0
 }
 
 void describe(Inspection& inspection, const Tokenizer& tokenizer) {
@@ -147,7 +147,7 @@ void weigh(Inspection& inspection, const Method& method, std::span<const double>
   weighed.group_advantage = inspection.response.group_advantage.value_or(0);
   TokenAdvantages tokens = token_advantages({.method = method}, weighed, s);
   inspection.phi = tokens.phi;
-  if (tokens.phi.empty()) {  // the method has no term; phi is still worth a look
+  if (tokens.phi.empty()) {  // the method has no term; phi is still shown
     for (const double u : inspection.u)
       inspection.phi.push_back(phi(u));
   }
@@ -200,10 +200,9 @@ RolloutRow read_rollout_row(const Json& row, double lambda) {
 
 void check_text(const RolloutRow& row, const Tokenizer& tokenizer) {
   if (!row.text) return;
-  std::vector<TokenId> known =
-      row.inspection.response.ids;  // padded rows of the embedding have no text
+  std::vector<TokenId> known = row.inspection.response.ids;  // padding ids have no text
   std::erase_if(known, [&](TokenId id) { return id >= tokenizer.vocabulary_size(); });
-  // Half characters became U+FFFD when the row was written.
+  // Partial characters became U+FFFD when the row was written.
   const std::string text =
       to_json_line(Json(tokenizer.decode(known, /*skip_special_tokens=*/true)));
   if (text == to_json_line(Json(*row.text))) return;

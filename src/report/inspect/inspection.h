@@ -1,5 +1,5 @@
-// One response under the microscope: what student and teacher say of each of its tokens, and what
-// that does to the token's advantage.
+// One response in detail: the student's and teacher's scores of each token, and their effect on the
+// token's advantage.
 //
 //   Inspection inspection{.id = "aime24-1", .response = response};
 //   describe(inspection, tokenizer);  // texts
@@ -24,57 +24,56 @@ struct Inspection {
   std::optional<std::int64_t> step;  // of a training run
   std::int64_t sample = 0;           // in its group
   std::vector<TokenId> prompt_ids;
-  // Its ids, verdict, teacher's prompt, lambda, s and t; entropies may be missing, and A where the
-  // group is not known.
+  // Its ids, verdict, teacher's prompt, lambda, s and t; entropies may be missing, and so may A if
+  // the group is not known.
   Response response;
-  std::string source;  // of the solution shown to the teacher, in the words of the row
+  std::string source;  // of the solution shown to the teacher, as in the row
 
-  // By describe(): as a person reads them.
+  // Set by describe(): readable text.
   std::vector<std::string> tokens;     // of the response, see token_text.h
   std::vector<bool> special;           // which of them are special tokens
   std::string prompt, teacher_prompt;  // special tokens visible
 
-  // By weigh(), one per token; NaN where it is not known.
+  // Set by weigh(), one per token; NaN if unknown.
   std::vector<double> u;          // t - s
-  std::vector<double> phi;        // what the method makes of u
+  std::vector<double> phi;        // the method's function of u
   std::vector<double> term;       // what is added to A: -lambda phi for AntiSD, +lambda u for SD
   std::vector<double> advantage;  // A_{i,t}
 };
 
 void describe(Inspection& inspection, const Tokenizer& tokenizer);
 
-// Fills u, phi, term and advantage. u is t - s whatever the method; the rest is the method's own
+// Fills u, phi, term and advantage. u is t - s for every method; the rest is the method's own
 // arithmetic (algo/shaping.h) with the inspection's lambda and group advantage. `recorded`: token
-// advantages as a run wrote them, which then count.
+// advantages from a run, which are then used instead.
 void weigh(Inspection& inspection, const Method& method, std::span<const double> recorded = {});
 
-// A row of rollouts/step-NNNNNN.jsonl (docs/runs.md), or one with its ids alone.
+// A row of rollouts/step-NNNNNN.jsonl (docs/runs.md), or one with only its ids.
 struct RolloutRow {
-  Inspection inspection;                // neither described nor weighed
-  std::vector<double> token_advantage;  // as the run wrote it; may be empty
-  bool has_scores = false;              // of student and teacher both
-  std::optional<std::string> text;      // of the response, where the run wrote it down
+  Inspection inspection;                // without describe() and weigh()
+  std::vector<double> token_advantage;  // from the run; may be empty
+  bool has_scores = false;              // of both student and teacher
+  std::optional<std::string> text;      // of the response, if the run recorded it
 };
 
-// InputError for a row that contradicts itself. Without a `lambda` of its own a row gets the given
-// one.
+// InputError for an inconsistent row. A row without its own `lambda` gets the given one.
 RolloutRow read_rollout_row(const Json& row, double lambda = 0);
 
-// InputError where the tokenizer makes another text of the row's ids than the run did: it is
-// another model's, and every table would show the wrong words.
+// InputError if the tokenizer decodes the row's ids to another text than the run did: it is another
+// model's, and every table would show wrong words.
 void check_text(const RolloutRow& row, const Tokenizer& tokenizer);
 
 // Whether a row has the columns of a rollout.
 bool is_rollout_row(const Json& row);
 
-// The scores of the row, described and weighed. The row must have them.
+// The row's scores, with describe() and weigh() applied. The row must have scores.
 Inspection recorded_inspection(RolloutRow row, const Tokenizer& tokenizer, const Method& method);
 
-// Columns, one entry per token; `kinds` are numbers of a word list's kinds. Numbers are rounded to
-// 1e-6; what is not known or not finite is null.
+// Columns with one entry per token; `kinds` are indices into a word list's kinds. Numbers are
+// rounded to 1e-6; unknown or non-finite values are null.
 Json to_json(const Inspection& inspection, std::span<const std::uint8_t> kinds);
 
-// A number as every output of inspect has it.
+// A number in the format of inspect's output.
 Json rounded(double value);
 
 }  // namespace antisd::inline report

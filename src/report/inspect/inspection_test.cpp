@@ -86,7 +86,7 @@ TEST(Inspection, TheRunningSumTelescopesToTheLogRatioOfTheResponse) {
     if (size == 0) continue;
     EXPECT_EQ(points.back()[0], size);
     EXPECT_EQ(points.back()[1], json["sum_u"]);
-    // Any point of it is the sum up to there.
+    // Each point is the sum up to there.
     const std::size_t at = points[points.size() / 2][0].get<std::size_t>();
     double sum = 0;
     for (std::size_t i = 0; i < at; ++i)
@@ -128,7 +128,7 @@ TEST(Inspection, ARolloutRowAsTheRunWroteIt) {
   EXPECT_EQ(inspection->source, "peer");
 }
 
-// What the run wrote beside the ids tells whose ids they are; special tokens are not in it.
+// The recorded text shows which tokenizer made the ids; it has no special tokens.
 TEST(Inspection, ATokenizerThatReadsTheIdsOtherwiseIsRefused) {
   const auto row = [](const Json& text) {
     return read_rollout_row(
@@ -152,12 +152,12 @@ TEST(Inspection, RowsWithoutATeacherAreNoneAndBadOnesAreRefused) {
     return testing::error_of([&] { read(bad); });
   };
   EXPECT_THAT(message("teacher_logp", "[1,2]"), HasSubstr("'teacher_logp' has 2 numbers for 3"));
-  EXPECT_THAT(message("student_logp", "\"x\""), HasSubstr("'student_logp' is no list"));
-  EXPECT_THAT(message("student_logp", "[1,2,\"x\"]"), HasSubstr("no number"));
-  EXPECT_THAT(message("response_ids", "[1,2,-1]"), HasSubstr("no token id"));
-  EXPECT_THAT(message("response_ids", "[1,2,1e99]"), HasSubstr("no token id"));
-  EXPECT_THAT(message("step", "1.5"), HasSubstr("no whole number"));
-  EXPECT_THAT(message("reward", "\"1\""), HasSubstr("'reward' is no number"));
+  EXPECT_THAT(message("student_logp", "\"x\""), HasSubstr("'student_logp' is not a list"));
+  EXPECT_THAT(message("student_logp", "[1,2,\"x\"]"), HasSubstr("not a number"));
+  EXPECT_THAT(message("response_ids", "[1,2,-1]"), HasSubstr("not a token id"));
+  EXPECT_THAT(message("response_ids", "[1,2,1e99]"), HasSubstr("not a token id"));
+  EXPECT_THAT(message("step", "1.5"), HasSubstr("not an integer"));
+  EXPECT_THAT(message("reward", "\"1\""), HasSubstr("'reward' is not a number"));
 
   Json odd = rollout_row();
   odd["student_logp"][1] = nullptr;  // a NaN that was written

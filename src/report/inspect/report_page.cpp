@@ -28,7 +28,7 @@ figure { margin: 0; } td.text, th.text { text-align: left; } td code { white-spa
 @media print { .heat, .given { max-height: none; } }
 )css";
 
-// Text goes in as text alone: nothing of a response can become markup.
+// Text is inserted only as text: no response can become markup.
 constexpr std::string_view kScript = R"js(
 const columns = [["s", "s"], ["t", "t"], ["u", "u"], ["phi", "phi"], ["term", "term"], ["advantage", "A_t"],
   ["h_s", "H_S"], ["h_t", "H_T"]];
@@ -117,7 +117,7 @@ std::string overview(const Json& summary) {
              "<p>{} responses ({} right, {} wrong, {} not graded) of {} problems, {} tokens{}. "
              "Mean u {} {}, deviation {}, {} of tokens below 0. Intervals are 95 %, over {}.</p>"
              "<p>Of the advantage: the sum of |term| is {} of the sum of |A|; the sign of A flips "
-             "at {} of the tokens, and at {} A is 0 and the term alone counts. u sums to {} over "
+             "at {} of the tokens, and at {} A is 0 and only the term counts. u sums to {} over "
              "a response ({} where it is right, {} where it is wrong).</p>",
              number_cell(summary["responses"]), number_cell(summary["right"]),
              number_cell(summary["wrong"]), number_cell(summary["ungraded"]),

@@ -36,7 +36,7 @@ std::vector<Inspection> some(std::initializer_list<std::size_t> sizes) {
   return all;
 }
 
-// The report that lies in a page.
+// The report that a page contains.
 Json embedded(const std::string& page) {
   const std::string opening = "const report = ";
   const std::size_t begin = page.find(opening) + opening.size();
@@ -47,7 +47,7 @@ TEST(ReportPage, HoldsTheVeryNumbersOfTheReport) {
   const Json report = report_of(some({40, 3, 0}));
   const std::string page = report_page(report);
   EXPECT_EQ(embedded(page), Json::parse(to_json_line(report)));
-  // Charts are drawn from the same: a bar's title has its bin's numbers.
+  // Charts show the same numbers: a bar's title has its bin's.
   const Json& bin = report["summary"]["position"][2];
   EXPECT_THAT(page, HasSubstr(fmt::format("2 to 4: mean u {} [", bin["mean"].dump())));
   EXPECT_THAT(page, Not(HasSubstr("http")));

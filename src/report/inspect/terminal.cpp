@@ -12,7 +12,7 @@ namespace {
 std::string number_text(const Json& value, int width = 9) {
   if (!value.is_number()) return fmt::format("{:>{}}", "-", width);
   if (value.is_number_integer()) return fmt::format("{:>{}}", value.get<std::int64_t>(), width);
-  const double shown = std::round(value.get<double>() * 1e4) / 1e4 + 0.0;  // no -0.0000
+  const double shown = std::round(value.get<double>() * 1e4) / 1e4 + 0.0;  // avoids -0.0000
   return fmt::format("{:>{}.4f}", shown, width);
 }
 
@@ -60,7 +60,7 @@ std::string coloured_text(const Json& response) {
     const Json& u = at(response["u"], i);
     const std::string on = colour(u.is_number() ? u.get<double>() : 0);
     const std::string& text = tokens[i].get_ref<const std::string&>();
-    // A background that runs to the end of the line would look like a long token.
+    // A background up to the end of the line would look like a long token.
     for (std::size_t begin = 0; begin <= text.size();) {
       const std::size_t end = std::min(text.find('\n', begin), text.size());
       std::string piece = escape_controls(std::string_view(text).substr(begin, end - begin));
@@ -99,7 +99,7 @@ std::string top_table_text(const Json& rows, const std::string& title) {
   std::string out = fmt::format("\n{}\n{:>8} {:>9} {:>9} {:>9}  {:<13} {}\n", title, "count",
                                 "mean u", "low", "high", "kind", "token");
   for (const Json& row : rows) {
-    // In quotes: a token that begins with a blank is another one.
+    // In quotes: a token that starts with a space is another one.
     out += fmt::format("{}  {:<13} '{}'\n", mean_columns(row), row["kind"].get<std::string>(),
                        escape_controls(row["token"].get<std::string>()));
   }

@@ -7,9 +7,9 @@
 
 namespace antisd::inline report {
 
-// A response of a report: its head, then a table of all its tokens, or, coloured, its text with
-// blue where the teacher would not have written it (u < 0) and red where the solution makes it
-// likelier. `kinds` are the report's.
+// A response of a report: its heading, then a table of all its tokens or, coloured, its text: blue
+// where the teacher finds the token less likely (u < 0), red where more likely. `kinds` are the
+// report's.
 std::string response_text(const Json& response, const Json& kinds, bool coloured);
 
 // The tables of a summary.

@@ -16,7 +16,8 @@ bool is_known(const Tokenizer& tokenizer, TokenId id) {
   return id >= 0 && id < tokenizer.vocabulary_size() && !tokenizer.id_to_token(id).empty();
 }
 
-// The bytes of a token whose text alone is ill-formed: "<0xE4>", or symbols that stand for bytes.
+// The bytes of a token that is not valid UTF-8 by itself: "<0xE4>", or symbols that stand for
+// bytes.
 std::string raw_bytes(const std::string& token) {
   unsigned byte = 0;
   if (token.size() == 6 && std::sscanf(token.c_str(), "<0x%2X>", &byte) == 1)
@@ -29,7 +30,7 @@ bool is_part_of_character(const Tokenizer& tokenizer, TokenId id) {
   return text.find(kReplacement) != std::string::npos;
 }
 
-// What `id` adds behind `before`; decoders treat the first token of a text specially.
+// The text that `id` adds after `before`; decoders treat the first token of a text specially.
 std::string added_text(const Tokenizer& tokenizer, TokenId before, TokenId id) {
   const TokenId both[] = {before, id};
   const std::string with = tokenizer.decode(both), without = tokenizer.decode({both, 1});
@@ -75,7 +76,7 @@ std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const
                                      TokenId before) {
   std::vector<std::string> texts;
   texts.reserve(ids.size());
-  // From here on `before` is the last token that is a text of its own.
+  // From here on `before` is the last token with complete characters.
   if (!is_known(tokenizer, before) || is_part_of_character(tokenizer, before)) before = -1;
   for (const TokenId id : ids) {
     if (!is_known(tokenizer, id)) {

@@ -1,5 +1,5 @@
-// Tokens as a person reads them: what each adds to the text, bytes of an unfinished character as
-// escapes, special tokens by name.
+// Readable tokens: the text that each adds, bytes of an incomplete character as escapes, special
+// tokens by name.
 //
 //   token_texts(tokenizer, ids);  // {"Wait", ",", " 4", "\\xE4\\xB8", "\\xAD", "<|im_end|>"}
 #pragma once
@@ -13,21 +13,21 @@
 
 namespace antisd::inline report {
 
-// One text for each id, in its place behind `before`, the last token of a prompt (-1: none). Joined
-// they are the response where no character is spread over tokens. An id that the tokenizer does not
-// know is "<id 151700>".
+// One text per id, in its position after `before`, the last token of a prompt (-1: none).
+// Concatenated they are the response, unless a character spans several tokens. An id that the
+// tokenizer does not know is "<id 151700>".
 std::vector<std::string> token_texts(const Tokenizer& tokenizer, std::span<const TokenId> ids,
                                      TokenId before = -1);
 
-// A token on its own, with the blank that it begins with where the vocabulary has it: " Wait" and
-// "Wait" are two tokens of a byte-level vocabulary.
+// A token by itself, with its leading space if the vocabulary has it: " Wait" and "Wait" are two
+// tokens of a byte-level vocabulary.
 std::string token_name(const Tokenizer& tokenizer, TokenId id);
 
-// Bytes that are not UTF-8 as \xE4, everything else as it is.
+// Bytes that are not UTF-8 as \xE4, everything else unchanged.
 std::string escape_ill_formed(std::string_view bytes);
 
-// For a terminal: control characters too as escapes (\n, \t, \x1B), so that no text can move the
-// cursor or change a colour.
+// For a terminal: also escapes control characters (
+// , \t, \x1B), so that no text can move the cursor or change a colour.
 std::string escape_controls(std::string_view text);
 
 }  // namespace antisd::inline report

@@ -41,7 +41,7 @@ TEST(TokenText, NothingIsLostWhereCharactersAreSpreadOverTokens) {
 TEST(TokenText, HalfACharacterIsAnEscapeAndNeverAReplacementCharacter) {
   const Tokenizer tokenizer = Tokenizer::load(testing::fixture("text/qwen"));
   const std::vector<TokenId> ids = tokenizer.encode("\U0001F642");
-  ASSERT_GT(ids.size(), 1u);  // else this tests nothing
+  ASSERT_GT(ids.size(), 1u);  // otherwise this tests nothing
   const std::vector<std::string> texts = token_texts(tokenizer, ids);
   EXPECT_THAT(texts.front(), HasSubstr("\\xF0"));
   for (std::size_t i = 0; i < ids.size(); ++i)

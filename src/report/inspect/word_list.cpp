@@ -23,8 +23,7 @@ structure: and correct clearly implies conclude \n \n\n ** ## ### - : . , = \[ \
 numbers: <number> zero one two three four five six seven eight nine ten
 )";
 
-// Bytes that words are made of. All that is not ASCII counts as letters: words of any script stay
-// whole.
+// Bytes of words. All non-ASCII bytes count as letters: words of any script stay whole.
 bool is_word_byte(unsigned char c) {
   return c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -46,8 +45,8 @@ std::string unescaped(std::string_view word) {
   for (std::size_t i = 0; i < word.size(); ++i) {
     const char next = i + 1 < word.size() ? word[i + 1] : '\0';
     const char meant = next == 'n' ? '\n' : next == 't' ? '\t' : next == 's' ? ' ' : '\0';
-    // \boxed and the like are words, too: only an escape that ends the word or is followed by
-    // another backslash is one.
+    // \boxed and the like are words too: only an escape at the end of the word or before another
+    // backslash is one.
     const bool ends = i + 2 == word.size() || (i + 2 < word.size() && word[i + 2] == '\\');
     if (word[i] == '\\' && meant != '\0' && ends) {
       out += meant;
@@ -83,11 +82,11 @@ void WordList::add_line(std::string_view line, const std::string& where) {
   const std::string kind(trimmed(line.substr(0, colon), is_blank));
   if (colon == line.size() || kind.empty() || kind.find(' ') != std::string::npos) {
     throw InputError(
-        "the line names no kind",
+        "the line does not name a kind",
         {.where = where, .remedy = "write 'kind: word word ...', or '# ' before a comment"});
   }
   if (kind == "other") {
-    throw InputError("'other' is what no line names",
+    throw InputError("'other' is reserved for words that are not listed",
                      {.where = where, .remedy = "call the kind something else"});
   }
   auto at = std::find(kinds_.begin(), kinds_.end(), kind);
@@ -153,7 +152,8 @@ std::uint8_t WordList::class_of(std::string_view text, bool special) const {
 std::uint8_t WordList::kind_of(std::string_view word, std::string_view text, bool special) const {
   if (special) return class_of(text, special);
   if (const std::uint8_t kind = find(word); kind != other()) return kind;
-  // Words with signs in them, signs alone, line ends, and scripts that put no blank between words.
+  // Words with punctuation in them, punctuation, newlines, and scripts without spaces between
+  // words.
   const auto is_ascii_word = [](char c) {
     return static_cast<unsigned char>(c) < 0x80 && is_word_byte(static_cast<unsigned char>(c));
   };
@@ -172,7 +172,7 @@ std::vector<std::uint8_t> WordList::kinds_of(std::span<const std::string> texts,
   const auto is_special = [&](std::size_t i) { return i < special.size() && special[i]; };
   std::string all;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    // What stands for a special token is no part of a word.
+    // A special token is not part of a word.
     all += is_special(i) ? std::string(texts[i].size(), ' ') : texts[i];
   }
   const auto in_word = [&](std::size_t at) {
@@ -185,7 +185,7 @@ std::vector<std::uint8_t> WordList::kinds_of(std::span<const std::string> texts,
     std::size_t from = begin;
     while (from < end && !in_word(from))
       ++from;
-    std::size_t to = from;  // from here to both sides: the whole word of the token's first letter
+    std::size_t to = from;  // extends to both sides: the whole word of the token's first letter
     if (from < end) {
       while (to < all.size() && to - from < kLongest && in_word(to))
         ++to;

@@ -8,10 +8,11 @@
 //   deliberation: wait hmm maybe
 //   structure: therefore \n\n
 //   numbers: <number>
-// A line names a kind and gives words of it; a kind may have several lines. A line that begins with
-// "# " is a comment. \n, \t and \s (a blank) stand for themselves within a word. <number>,
-// <punctuation> and <special> are classes, looked at after the words. Case does not matter, and
-// neither do blanks and punctuation around a word. What no line names is "other".
+// A line names a kind and lists words of it; a kind may have several lines. A line that starts with
+// "# " is a comment.
+// , \t and \s (a space) are escapes within a word. <number>, <punctuation> and <special> are
+// classes, tried after the words. Case does not matter, nor do spaces and punctuation around a
+// word. Words that are not listed are "other".
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ namespace antisd::inline report {
 
 class WordList {
  public:
-  // InputError "NAME:LINE: ..." for a line without a kind, an unknown class, or a word that two
-  // kinds claim.
+  // InputError "NAME:LINE: ..." for a line without a kind, an unknown class, or a word in two
+  // kinds.
   static WordList parse(std::string_view text, const std::string& name);
   // The built-in list, after the paper's analysis.
   static std::string_view default_text();
@@ -34,8 +35,8 @@ class WordList {
   // In the order of the list; the last is "other".
   const std::vector<std::string>& kinds() const { return kinds_; }
 
-  // The kind of each token of a response, by number. `texts` as token_texts() gives them; a token
-  // belongs to the kind of the whole word that it is a part of. `special` may be empty.
+  // The kind of each token of a response, by number. `texts` as from token_texts(); a token has the
+  // kind of the whole word that contains it. `special` may be empty.
   std::vector<std::uint8_t> kinds_of(std::span<const std::string> texts,
                                      const std::vector<bool>& special = {}) const;
 
@@ -43,7 +44,7 @@ class WordList {
   std::uint8_t other() const { return static_cast<std::uint8_t>(kinds_.size() - 1); }
   void add_line(std::string_view line, const std::string& where);
   void add_word(std::string_view word, std::uint8_t kind, const std::string& where);
-  // Numbers of kinds, or other(). `word` is the whole word of a token, `text` the token alone.
+  // Numbers of kinds, or other(). `word` is the whole word of a token, `text` the token itself.
   std::uint8_t kind_of(std::string_view word, std::string_view text, bool special) const;
   std::uint8_t find(std::string_view word) const;
   std::uint8_t class_of(std::string_view text, bool special) const;

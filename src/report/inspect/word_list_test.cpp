@@ -39,10 +39,10 @@ TEST(WordList, ATokenIsOfTheKindOfItsWholeWord) {
   const WordList list = built_in_words();
   EXPECT_THAT(kinds(list, {" H", "mm", ",", " so", "lar"}),
               ElementsAre("deliberation", "deliberation", "structure", "other", "other"));
-  // Three tokens of one word; the list need not know the parts.
+  // Three tokens of one word; the list does not contain the parts.
   EXPECT_THAT(kinds(list, {"Alt", "ern", "atively"}),
               ElementsAre("deliberation", "deliberation", "deliberation"));
-  // A special token parts words and is none.
+  // A special token separates words and is not one.
   EXPECT_THAT(kinds(list, {"wa", "it", "it"}, {false, true, false}),
               ElementsAre("other", "other", "other"));
 }
@@ -63,11 +63,12 @@ TEST(WordList, MistakesNameTheLine) {
   const auto message = [](const char* text) {
     return testing::error_of([&] { WordList::parse(text, "w.txt"); });
   };
-  EXPECT_THAT(message("a: b\nword word\n"), HasSubstr("w.txt:2: the line names no kind"));
+  EXPECT_THAT(message("a: b\nword word\n"), HasSubstr("w.txt:2: the line does not name a kind"));
   EXPECT_THAT(message("a: b\nc: B\n"), HasSubstr("w.txt:2: 'B' is of 'a' already"));
   EXPECT_THAT(message("a: <digits>\n"), HasSubstr("there is no class <digits>"));
   EXPECT_THAT(message("a: <number>\nb: <number>\n"), HasSubstr("'<number>' is of 'a' already"));
-  EXPECT_THAT(message("other: x\n"), HasSubstr("'other' is what no line names"));
+  EXPECT_THAT(message("other: x\n"),
+              HasSubstr("'other' is reserved for words that are not listed"));
   EXPECT_THAT(WordList::parse("", "empty").kinds(), ElementsAre("other"));
 }
 

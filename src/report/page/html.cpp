@@ -3,7 +3,7 @@
 namespace antisd::inline report {
 namespace {
 
-// Colours are variables, so that charts and tables agree and print can change them in one place.
+// Colours are variables, so that charts and tables agree and printing can change them in one place.
 constexpr std::string_view kCommonStyle = R"css(
 :root { color-scheme: light dark; --back: #fff; --text: #1b1f24; --faint: #6b7280; --line: #d9dde3; --panel: #f6f7f9;
   --accent: #2563eb; --warn: #b45309; --bad: #b91c1c; --good: #15803d; }
@@ -27,7 +27,7 @@ pre { background: var(--panel); padding: .7rem; white-space: pre-wrap; }
 }  // namespace
 
 std::string escape_html(std::string_view text) {
-  // The JSON writer's repair of ill-formed bytes, so that pages and rows show the same.
+  // Uses the JSON writer's repair of ill-formed bytes, so that pages and rows show the same.
   const std::string line = to_json_line(Json(std::string(text)));
   const std::string clean = Json::parse(line).get<std::string>();
   std::string out;
@@ -64,7 +64,7 @@ std::string script_json_text(std::string_view json) {
   std::string out;
   out.reserve(json.size() + json.size() / 64);
   for (const char c : json) {
-    // These occur inside JSON strings alone, where an escape means the same.
+    // These occur only inside JSON strings, where an escape means the same.
     switch (c) {
       case '<':
         out += "\\u003c";

@@ -1,4 +1,4 @@
-// Figures in a grid. A figure out of sight is drawn when it comes into sight or before printing.
+// Figures in a grid. A hidden figure is drawn when it becomes visible or before printing.
 const charts = new Map();  // canvas's figure -> {spec, chart, stale, inSight}
 const sight = new IntersectionObserver(entries => {
   for (const entry of entries) {
@@ -58,7 +58,8 @@ function drawAll() {
   for (const item of charts.values()) drawChart(item);
 }
 
-// Fills a grid with one figure a spec; figures that are there under the same title stay, so that nothing jumps.
+// Fills a grid with one figure per spec; existing figures of the same title stay, so that nothing
+// moves.
 function fillGrid(grid, specs) {
   const old = new Map([...grid.children].map(figure => [charts.get(figure) ? charts.get(figure).spec.title : "", figure]));
   const figures = specs.map(spec => {

@@ -1,4 +1,4 @@
-// Charts: what they show in words, which metrics they draw, and how.
+// Charts: their descriptions, their metrics, and how they are drawn.
 const kDashes = [[], [9, 4], [2, 3], [12, 3, 2, 3], [5, 5], [14, 5], [4, 2, 1, 2], [1, 4]];
 const kPoints = ["circle", "triangle", "rect", "rectRot", "star", "cross", "crossRot", "dash"];
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

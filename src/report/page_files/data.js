@@ -1,5 +1,5 @@
-// What the page knows of the runs, and how updates change it. Names come from files, so that they are keys of
-// Maps alone.
+// The page's data about the runs, and how updates change it. Names come from files, so they are
+// used only as keys of Maps.
 const state = {version: 0, server: "", order: [], runs: new Map(), series: [], differences: [], comparison: null, filter: "", hidden: new Set()};
 const kMaxDrawn = 12;  // series in one chart
 
@@ -62,8 +62,8 @@ function rawLine(run, name) {
   return points;
 }
 
-// Mean, lowest and highest over seeds of their 20-step means, on the widest buckets among them: widths are powers
-// of two, so that each run has a bucket that ends there.
+// Mean, minimum and maximum over seeds of their 20-step means, on the widest buckets among them:
+// widths are powers of two, so each run has a bucket that ends there.
 function overSeeds(runs, name) {
   const width = Math.max(...runs.map(run => run.rows.width)), last = Math.max(...runs.map(run => run.rows.last));
   const points = [];
@@ -87,7 +87,7 @@ function matches(run) {
   return state.filter.toLowerCase().split(/\s+/).every(word => name.includes(word));
 }
 
-// Series with the runs that the filter leaves, each with its place in the palette.
+// Series with the runs that pass the filter, each with its index in the palette.
 function shownSeries() {
   return state.series.map((series, index) => ({name: series.name, index,
     runs: series.runs.map(id => state.runs.get(id)).filter(run => run && matches(run))}))

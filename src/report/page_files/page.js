@@ -36,7 +36,7 @@ const parts = {
 };
 const grid = () => element("div", {class: "grid"});
 
-// What keeps its elements between updates.
+// Elements that are kept between updates.
 const curveGrid = grid(), entropyGrid = grid(), evaluationGrid = grid(), otherGrid = grid();
 parts.curves.body.append(curveGrid);
 parts.entropy.body.append(entropyGrid, element("div", {id: "gate"}));

@@ -26,7 +26,7 @@ function withInterval(value, interval) {
   return percent(value) + (interval ? ` (${percent(interval[0])} to ${percent(interval[1])})` : "");
 }
 
-// Each run at its best evaluation, as the paper's table.
+// Each run at its best evaluation, as in the paper's table.
 function evaluationTable(names) {
   const rows = shownRuns().filter(run => run.facts.evaluations.length).map(run => {
     const peak = run.facts.evaluations.find(evaluation => evaluation.step === run.facts.peak);
@@ -113,14 +113,15 @@ function gateList() {
 }
 
 // ---- samples: the same prompt across runs ----
-// samplesOf(step, run) gives {rows, whole} or nothing; the report has them, the dashboard asks for them.
+// samplesOf(step, run) returns {rows, whole} or nothing; the report contains them, the dashboard
+// requests them.
 const samples = {step: null, prompt: null, byRun: new Map(), asked: 0};
 
 async function openSamples(step, box) {
   const asked = ++samples.asked;
   const runs = shownRuns().filter(run => run.facts.dumps.includes(step)).slice(0, kMaxDrawn);
   const answers = await Promise.all(runs.map(run => samplesOf(step, run)));
-  if (asked !== samples.asked) return;  // a later choice overtook this one
+  if (asked !== samples.asked) return;  // a later choice replaced this one
   samples.step = step;
   samples.byRun = new Map(runs.map((run, i) => [run, answers[i]]).filter(([, answer]) => answer && answer.rows.length));
   drawSamples(box);
@@ -130,7 +131,7 @@ function promptChoices() {
   const count = new Map();
   for (const answer of samples.byRun.values())
     for (const id of new Set(answer.rows.map(row => row.prompt_id))) count.set(id, (count.get(id) || 0) + 1);
-  return [...count.entries()].sort((a, b) => b[1] - a[1]);  // those that most runs share come first
+  return [...count.entries()].sort((a, b) => b[1] - a[1]);  // shared by most runs first
 }
 
 function sampleCard(run, rows) {

@@ -1,4 +1,4 @@
-// Run directories of a sweep -> what came out of each arm.
+// The outcome of each arm from a sweep's run directories.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace antisd::inline report {
 
-// Arms in the order of their first run; seeds in theirs. A run that has written nothing is left
+// Arms in the order of their first run, and so their seeds. A run that has written nothing is left
 // out.
 std::vector<ArmOutcome> read_arms(const std::vector<PlannedRun>& runs);
 

@@ -15,7 +15,7 @@ constexpr std::string_view kSeedKey = "train.seed";
 constexpr std::string_view kMethodKey = "method.name";
 constexpr std::int64_t kMaxSeeds = 1000;
 
-// At commas outside brackets and quotes.
+// Splits at commas outside brackets and quotes.
 std::vector<std::string> split_values(std::string_view text) {
   std::vector<std::string> values(1);
   int depth = 0;
@@ -61,7 +61,7 @@ std::vector<std::string> expand_seeds(const std::vector<std::string>& parts) {
   return seeds;
 }
 
-// A value as a part of a file's name; what the name cannot hold becomes '_'.
+// A value as part of a file name; other characters become '_'.
 std::string safe(std::string_view value) {
   std::string name;
   for (const char c : value) {
@@ -122,7 +122,7 @@ void Grid::add_axis(GridAxis axis) {
   for (const std::string& value : axis.values) {
     if (value.empty() && axis.values.size() > 1) {
       throw InputError("one of the values is empty",
-                       {.where = axis.key, .remedy = "take the surplus comma out"});
+                       {.where = axis.key, .remedy = "remove the extra comma"});
     }
     if (!seen.insert(value).second) {
       throw InputError(fmt::format("the value '{}' is given twice", value),

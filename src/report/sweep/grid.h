@@ -19,19 +19,19 @@ struct GridAxis {
 
 struct GridRun {
   std::string name;                      // of its directory; unique, safe for a file system
-  std::string arm;                       // the name without the seed: what seeds are a sample of
-  std::string seed;                      // empty where the grid has no axis of seeds
+  std::string arm;                       // the name without the seed; seeds are samples of an arm
+  std::string seed;                      // empty if the grid has no seed axis
   std::vector<std::string> assignments;  // key=value, one per axis
 };
 
 class Grid {
  public:
-  // "key=v1,v2"; commas inside brackets or quotes belong to a value, so that a list can be one:
+  // "key=v1,v2"; commas inside brackets or quotes belong to a value, so a value can be a list:
   // "data.train=[a.jsonl,b.jsonl],[c.jsonl]". InputError for a malformed, empty or repeated axis.
   void add_assignment(std::string_view key_and_values);
   // The same in two parts. "train.seed" also takes ranges: "0-4" or "0-2,7".
   void add(std::string key, std::string_view values);
-  // One value, commas and all.
+  // One value, which may contain commas.
   void add_single(std::string key, std::string value);
 
   // The last axis varies fastest. A grid without axes is one run, "run".

@@ -9,7 +9,7 @@ namespace antisd::inline report {
 namespace {
 
 constexpr int kStoppedStatus = 130;
-constexpr int kEndedByOurSignal = 128 + SIGTERM;  // it came before the program listened for it
+constexpr int kEndedByOurSignal = 128 + SIGTERM;  // the program had not yet installed its handler
 
 JobState state_after(int exit_status, bool stopping) {
   if (exit_status == 0) return JobState::kDone;

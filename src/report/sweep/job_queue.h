@@ -1,4 +1,4 @@
-// Runs programs side by side within limits, in their order.
+// Runs programs in parallel within limits, in their order.
 //
 //   JobQueue queue(jobs, {.jobs = 2});
 //   while (queue.advance()) { show(queue.jobs()); wait_a_little(); if (stop) queue.stop(); }
@@ -16,8 +16,8 @@ namespace antisd::inline report {
 struct JobSpec {
   std::string name;
   std::vector<std::string> arguments;  // the program first
-  std::filesystem::path output;        // what it prints
-  // There once the job has done enough to show how much memory it takes.
+  std::filesystem::path output;        // receives its output
+  // Exists once the job has run far enough to show its memory use.
   std::filesystem::path sign_of_life;
 };
 
@@ -34,17 +34,17 @@ struct JobLimits {
   std::int64_t memory_bytes = 0;  // of all together; 0: no limit
 };
 
-// Whether one more fits beside `running` others, when a job takes at most `peak` bytes as far as is
-// known (0: nothing is known, so that the first one runs alone until it is).
+// Whether another job fits beside `running` ones if a job takes at most `peak` bytes (0: unknown,
+// so the first one runs by itself until it is known).
 bool fits(std::int64_t running, std::int64_t peak, std::int64_t memory_bytes);
 
 class JobQueue {
  public:
   JobQueue(std::vector<JobSpec> specs, JobLimits limits);
 
-  // Takes note of what has ended and starts what may start. False when nothing runs or waits.
+  // Notes what has ended and starts what may start. False when nothing runs or waits.
   bool advance();
-  // Nothing more is started, and what runs is asked to stop; again: to stop at once.
+  // Starts no more jobs and asks the running ones to stop; when called again: to stop at once.
   void stop();
 
   const std::vector<Job>& jobs() const { return jobs_; }

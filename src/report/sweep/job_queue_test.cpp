@@ -22,7 +22,7 @@ class JobQueueTest : public ::testing::Test {
             .sign_of_life = folder_.path() / (name + ".alive")};
   }
 
-  // Until nothing runs any more; returns the largest number that ran at a time.
+  // Until nothing runs; returns the largest number that ran at a time.
   int run(JobQueue& queue) const {
     int most = 0;
     for (int turn = 0; turn < 2000 && queue.advance(); ++turn) {

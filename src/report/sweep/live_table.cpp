@@ -19,7 +19,7 @@ winsize size_of(int descriptor) {
   return size;
 }
 
-// At most `columns` characters; our lines hold one column a character.
+// At most `columns` characters; each of ours takes one column.
 std::string cut(const std::string& line, int columns) {
   std::string out;
   int width = 0;

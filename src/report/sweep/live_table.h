@@ -1,4 +1,4 @@
-// Lines at the bottom of a terminal that are redrawn in place; elsewhere nothing is drawn.
+// Lines at the bottom of a terminal that are redrawn in place; nothing is drawn elsewhere.
 //
 //   LiveTable table;
 //   table.draw({"grpo    12/60", "antisd   9/60"});
@@ -23,8 +23,8 @@ class LiveTable {
   LiveTable& operator=(const LiveTable&) = delete;
 
   bool is_live() const { return is_live_; }
-  int columns() const;  // 80 where there is no terminal
-  // Lines are cut to the width; of more than fit the height, the last one stays.
+  int columns() const;  // 80 if there is no terminal
+  // Lines are cut to the width; if there are more than fit the height, the last one is kept.
   void draw(const std::vector<std::string>& lines);
   void clear();
 

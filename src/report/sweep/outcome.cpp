@@ -76,7 +76,7 @@ std::string gate_text(const ArmOutcome& arm) {
                      closings);
 }
 
-// Of two evaluations on the same problems; nothing where they cannot be read or compared.
+// From two evaluations on the same problems; nothing if they cannot be read or compared.
 std::optional<Interval> interval_over_problems(const SeedOutcome& own, const SeedOutcome& other) {
   if (own.last_evaluation.empty() || other.last_evaluation.empty()) return std::nullopt;
   try {

@@ -1,4 +1,4 @@
-// What came out of a sweep: each arm's held-out accuracy over its seeds, compared with a baseline
+// The outcome of a sweep: each arm's held-out accuracy over its seeds, compared with a baseline
 // seed by seed.
 //
 //   const std::vector<ArmOutcome> arms = read_arms(runs);  // report/sweep/arms.h
@@ -21,8 +21,8 @@ namespace antisd::inline report {
 struct SeedOutcome {
   std::string seed;
   std::vector<EvaluatedStep> accuracy;         // on held-out problems, by step
-  std::optional<Interval> last_over_problems;  // 95 % interval of the last one, where known
-  std::filesystem::path last_evaluation = {};  // its folder; empty where there is none
+  std::optional<Interval> last_over_problems;  // 95 % interval of the last one, if known
+  std::filesystem::path last_evaluation = {};  // its folder; empty if there is none
   double tokens = 0;                           // mean length of the last step's responses
   std::int64_t steps = 0, steps_open = 0;      // steps with lambda > 0
   std::int64_t gate_closings = 0;
@@ -33,7 +33,7 @@ struct ArmOutcome {
   std::vector<SeedOutcome> seeds;
 };
 
-// Final accuracies of the seeds that were evaluated.
+// Final accuracies of the evaluated seeds.
 std::vector<double> last_accuracies(const ArmOutcome& arm);
 
 // Over all seeds.
@@ -48,13 +48,13 @@ struct MeanOverSeeds {
 };
 MeanOverSeeds mean_over_seeds(std::span<const double> values);
 
-// arm - baseline at the end, over the seeds that both have; nothing where there is none. The
-// interval of a single seed is over the problems, paired.
+// arm - baseline at the end, over the seeds that both have; nothing if there is none. The interval
+// of a single seed is over the problems, paired.
 std::optional<MeanOverSeeds> difference_by_seed(const ArmOutcome& arm, const ArmOutcome& baseline);
 
 // One line per arm: final accuracy with interval and by seed, difference from the baseline, steps
-// to the baseline's best, length, gate. A baseline that is not among the arms leaves its columns
-// out. Where a line would have more than `columns` characters, each figure has its own line.
+// to the baseline's best, length, gate. Without the baseline among the arms, its columns are left
+// out. If a line would have more than `columns` characters, each figure has its own line.
 std::string outcome_table(std::span<const ArmOutcome> arms, const std::string& baseline,
                           int columns = std::numeric_limits<int>::max());
 

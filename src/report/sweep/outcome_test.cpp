@@ -37,7 +37,7 @@ TEST(Outcome, DifferencesArePairedBySeed) {
   const ArmOutcome other{"antisd", {seed("1", {.1, .6}), seed("0", {.1, .4}), seed("2", {.9})}};
   const auto difference = difference_by_seed(other, grpo);
   ASSERT_TRUE(difference);
-  EXPECT_NEAR(difference->mean, .1, 1e-12);  // .1 and .1, whatever the order; seed 2 has no pair
+  EXPECT_NEAR(difference->mean, .1, 1e-12);  // .1 and .1 in any order; seed 2 has no pair
   EXPECT_NEAR(difference->interval->low, .1, 1e-9);
   EXPECT_FALSE(difference_by_seed(other, ArmOutcome{"sd", {seed("7", {.1})}}));
 }

@@ -85,8 +85,7 @@ std::string outcome_words(std::span<const ArmOutcome> arms, const std::string& b
   if (arms.size() > 1 && std::all_of(arms.begin(), arms.end(),
                                      [](const ArmOutcome& arm) { return arm.seeds.size() == 1; }))
     text +=
-        "One run each: with another seed the order may be another; --seeds 0-4 trains five of "
-        "each.\n";
+        "One run each: with another seed the order may differ; --seeds 0-4 trains five of each.\n";
   return text;
 }
 

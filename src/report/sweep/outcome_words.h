@@ -1,4 +1,4 @@
-// What came out of a comparison, in plain words for somebody who sees it for the first time.
+// The outcome of a comparison in plain words, for a first-time reader.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace antisd::inline report {
 
-// One or two sentences per arm, the baseline first. Says where one run cannot tell two arms apart.
+// One or two sentences per arm, the baseline first. Says when one run cannot tell two arms apart.
 std::string outcome_words(std::span<const ArmOutcome> arms, const std::string& baseline);
 
 }  // namespace antisd::inline report

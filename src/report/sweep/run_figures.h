@@ -1,4 +1,4 @@
-// The few figures of a run that a sweep shows while it goes on and counts at the end.
+// The figures of a run that a sweep shows while it runs and uses at the end.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace antisd::inline report {
 
 struct RunFigures {
   std::int64_t step = 0;
-  // Of the last step; NaN where there is none.
+  // Of the last step; NaN if there is none.
   double reward = std::numeric_limits<double>::quiet_NaN();
   double tokens = std::numeric_limits<double>::quiet_NaN();  // mean length of its responses
   double lambda = std::numeric_limits<double>::quiet_NaN();

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(200);
-constexpr std::int64_t kLookBytes = 1 << 20;  // of a growing file at a look
+constexpr std::int64_t kLookBytes = 1 << 20;  // of a growing file per look
 constexpr int kColumnsForBars = 72;
 constexpr std::size_t kMessageBytes = 4096;  // of a failed run's output
 
@@ -37,21 +37,21 @@ void read_config(RunConfig& config, const SweepSettings& settings, const Planned
   config.resolve();
 }
 
-// A run may be made longer; everything else has to be what it was begun with.
+// A run may be extended; everything else must match its first configuration.
 void check_same_configuration(const RunConfig& wanted, const fs::path& file) {
   RunConfig found;
   try {
     found.options().load_toml(file);
-    found.resolve();  // keys that an older version did not write have their defaults
+    found.resolve();  // keys that an older version did not write get their defaults
   } catch (const InputError&) {
-    return;  // the run itself will say so when it goes on
+    return;  // the run itself reports it when it is resumed
   }
   for (const Option& option : wanted.options().options()) {
     if (option.key() == "train.steps" || option.key() == "record.dir") continue;
     const std::string before = found.options().find(option.key())->value_toml();
     if (before == option.value_toml()) continue;
-    throw InputError(fmt::format("the run there was begun with {} = {}, now it is {}", option.key(),
-                                 before, option.value_toml()),
+    throw InputError(fmt::format("the run there was started with {} = {}, now it is {}",
+                                 option.key(), before, option.value_toml()),
                      {.where = file.parent_path().string(),
                       .remedy = "choose another record.dir, or remove the folder"});
   }
@@ -63,7 +63,7 @@ bool is_finished(const fs::path& run, std::int64_t steps) {
   try {
     const Json info = parse_json(read_file(file), file.string());
     return info.value("exit_reason", "") == "finished" && info.value("last_step", -1) >= steps;
-  } catch (const std::exception&) {  // damaged: the run itself will say so
+  } catch (const std::exception&) {  // damaged: the run itself reports it
     return false;
   }
 }
@@ -83,7 +83,7 @@ JobSpec job_of(const SweepSettings& settings, const PlannedRun& run) {
           .sign_of_life = run.directory / kMetricsFile};
 }
 
-// The error that a run ended with: its last line, or what became of the process.
+// The error that a run ended with: its last line, or how the process ended.
 std::string failure_message(const Job& job) {
   if (job.exit_status > 128)
     return fmt::format("ended by signal {}; see {}", job.exit_status - 128,
@@ -144,7 +144,7 @@ std::size_t widest_name(const std::vector<const PlannedRun*>& runs) {
   return width;
 }
 
-// Running ones alone, where not all can be seen.
+// Only running ones, if not all fit.
 std::vector<std::string> lines_of(const std::vector<Job>& jobs,
                                   const std::vector<const PlannedRun*>& runs,
                                   const std::vector<RunFigures>& figures, bool with_bars) {
@@ -200,7 +200,7 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
   JobQueue queue(std::move(specs), settings.limits);
   std::vector<RunFigures> figures(planned.size());
   std::vector<JobState> shown(planned.size(), JobState::kWaiting);
-  std::vector<std::size_t> evaluated(planned.size());  // evaluations that plain lines have told
+  std::vector<std::size_t> evaluated(planned.size());  // evaluations already printed as plain lines
   SweepEnd end;
   for (bool more = true; more;) {
     more = queue.advance();

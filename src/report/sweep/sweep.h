@@ -1,10 +1,10 @@
-// A grid of training runs as processes of their own, each in a run directory of its own.
+// A grid of training runs as separate processes, each with its own run directory.
 //
 //   const std::vector<PlannedRun> runs = plan_sweep(settings);   // every configuration is checked
 //   const SweepEnd end = run_sweep(settings, runs, console, table, stop);
 //
-// A sweep that was stopped goes on where it was when it is started again: runs that are finished
-// are left alone, the others resume.
+// A stopped sweep continues when it is started again: finished runs are not repeated, the others
+// are resumed.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct SweepSettings {
   std::filesystem::path program;  // this one
   std::string config;             // a TOML file; empty: the defaults
   Grid grid;
-  std::filesystem::path directory;  // the runs lie below it
+  std::filesystem::path directory;  // the runs are below it
   JobLimits limits;
   int threads = 1;  // of one run
   std::string device = "auto";
@@ -34,8 +34,7 @@ struct PlannedRun {
   bool is_done = false;
 };
 
-// InputError where a configuration is wrong, or where a directory holds a run of another
-// configuration than the grid asks for.
+// InputError if a configuration is wrong, or a directory holds a run of another configuration.
 std::vector<PlannedRun> plan_sweep(const SweepSettings& settings);
 
 struct FailedRun {

@@ -1,5 +1,5 @@
 // What crosses between the program and the tests: names, objects, control flow and values that are
-// no answer. Each row has programs that must fail and one that solves it.
+// not answers. Each row has programs that must fail and one that solves it.
 
 #include <gmock/gmock.h>
 
@@ -34,7 +34,7 @@ void expect_only(const std::string& solution, const std::vector<std::string>& ch
   }
 }
 
-// As MBPP+ and HumanEval+ stand on Hugging Face.
+// As in MBPP+ and HumanEval+ on Hugging Face.
 constexpr const char* kAssertion = R"(import numpy as np
 from math import inf
 
@@ -90,7 +90,7 @@ TEST(CodeBoundary, TheRowSaysWhichNamesAreTheProgram) {
   expect_only("def gcd(a, b): return b if a % b == 0 else gcd(b, a % b)", none,
               assert_tests("assert gcd(12, 8) == 4"));
   expect_only("def sum(a, b): return a + b", none, assert_tests("assert sum(1, 2) == 3"));
-  // Helpers of the tests that look like the task: the row has to say which one is asked for.
+  // Helpers of the tests that look like the task: the row must say which one is asked for.
   const std::string code = "for x, y in zip([1, 2], [2, 4]):\n    assert abs(sum(x, x) - y) < 1";
   Json tests = assert_tests(code);
   EXPECT_EQ(boundary_grader().grade_program("def sum(a, b): return a + b", tests).correct,
@@ -98,7 +98,7 @@ TEST(CodeBoundary, TheRowSaysWhichNamesAreTheProgram) {
   tests["names"] = {{"sum", "function"}};
   expect_only("def sum(a, b): return a + b",
               {"def zip(*x): return ()", "def abs(x): return 0", "def sum(a, b): return 9"}, tests);
-  // The program's list of names plays no part.
+  // The program's own list of names is ignored.
   const char* lying = R"(
 import sys
 OPS = sys._getframe(1).f_globals["OPS"]
@@ -209,7 +209,7 @@ TEST(CodeBoundary, AClassThatTheRowAsksForDecides) {
       "in self.items\n  def __eq__(self, o): return self.items == o.items\n  def __len__(self): "
       "return len(self.items)";
   expect_only(solution, {"Box = dict", "def Box(items): return 0", ""}, row);
-  // What a method of it returns is another thing, which must be plain data to be judged.
+  // What one of its methods returns must be plain data to be judged.
   const char* liar =
       "class Liar:\n  def __getattr__(self, n):\n    if n.startswith('__'): raise "
       "AttributeError(n)\n    return lambda *a, **k: True\nclass Solution(Liar):\n  def f(self, "
@@ -263,15 +263,15 @@ TEST(CodeBoundary, NotANumberPassesNothing) {
         "import operator\nassert not operator.gt(abs(f(1) - 2), 1e-6)",
         "import math\nassert math.isclose(f(1), 2)"})
     expect_only("def f(x): return 2.0 * x", cheats, assert_tests(code));
-  // Where the expected value is one, it is the answer.
+  // If the expected value is one, it is the answer.
   const char* either =
       "import math\ndef near(a, b):\n  return abs(a - b) < 1e-6 or (math.isnan(a) and "
       "math.isnan(b))\nassert near(f(1), float('nan'))\nassert math.isnan(f(2))";
   EXPECT_EQ(boundary_grader().grade_program(cheats[0], assert_tests(either)).correct, true);
 }
 
-// Functions of the tests that meet none of the program's values run without guards
-// (harness_flow.py). Whichever way a value takes to one, it is guarded.
+// Functions of the tests that get none of the program's values run without guards
+// (harness_flow.py). A value is guarded on every path to such a function.
 TEST(CodeBoundary, EveryWayToAFunctionOfTheTestsIsGuarded) {
   for (const std::string code :
        {"assert not bad(f(1))",
@@ -370,7 +370,7 @@ TEST(CodeBoundary, NothingIsNoPartOfPairs) {
   }
 }
 
-// zip(xs, xs[1:]) of one item is empty by right.
+// zip(xs, xs[1:]) of one item is correctly empty.
 TEST(CodeBoundary, NeighboursOfOneItem) {
   const Json tests = assert_tests(
       "for n in (1, 3):\n  out = f(n)\n  assert all(a < b for a, b in zip(out, out[1:]))");

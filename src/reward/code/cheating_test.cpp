@@ -1,5 +1,5 @@
-// Programs that try to score without solving the problem (testdata/reward/cheating). The task is
-// f(x) = 2 x and none of them computes it, unless it manages to read the tests.
+// Programs that try to pass without solving the problem (testdata/reward/cheating). The task is
+// f(x) = 2 x, and none of them computes it, unless it manages to read the tests.
 
 #include <gmock/gmock.h>
 
@@ -17,7 +17,7 @@ CodeGrader& cheat_grader() {
 
 constexpr const char* kHonest = "def f(x): return 2 * x";
 
-// Every way in which tests look at a value: each must be a failed test for a program that cheats.
+// Every way in which tests inspect a value: each must be a failed test for a program that cheats.
 constexpr const char* kAsserts = R"(
 import numpy as np
 import numpy.testing
@@ -68,7 +68,7 @@ TEST_P(Cheating, ScoresNothing) {
     EXPECT_EQ(grade.correct, false) << grade.reason;
     EXPECT_EQ(grade.passed, 0) << grade.tests.dump(1);
     EXPECT_GT(grade.total, 0);
-    // The next program is not harmed either.
+    // The next program is not affected.
     EXPECT_EQ(cheat_grader().grade_program(kHonest, tests).correct, true);
   }
 }
@@ -84,7 +84,7 @@ TEST(CheatingTests, PassForAnHonestProgram) {
   EXPECT_EQ(grade.total, 23);  // 22 asserts and one of numpy.testing
 }
 
-// For stdio the output is compared outside of the sandbox; a program can only print.
+// For stdio the output is compared outside the sandbox; a program can only print.
 TEST(CheatingTests, StdioVerdictCannotBePrinted) {
   for (const char* program :
        {"print('p\\nend\\n{\"ended\": 1}')", "import os; os._exit(0)", "import sys; sys.exit(0)",

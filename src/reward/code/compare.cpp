@@ -19,7 +19,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-// The next line without its end and trailing blanks; `text` moves behind it.
+// The next line without its newline and trailing blanks; `text` moves past it.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   std::string_view line = text.substr(0, end);

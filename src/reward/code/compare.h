@@ -1,4 +1,4 @@
-// Whether what a program printed is what was expected, as contest judges see it.
+// Whether a program's output is the expected one, by the rules of contest judges.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace antisd::inline reward {
 
-// Line ends, trailing blanks and trailing empty lines do not matter, nor does the amount of blank
-// space between words of a line. Numbers with a fraction or exponent may differ by 1e-6, absolute
-// or relative to the expected one.
+// Newline style, trailing blanks, trailing empty lines and the amount of space between words do not
+// matter. Numbers with a fraction or exponent may differ by 1e-6, absolute or relative to the
+// expected one.
 //
-// "wrong answer in line 3: expected \"4\", got \"5\"", with long lines shortened; empty where the
-// two are the same.
+// "wrong answer in line 3: expected \"4\", got \"5\"", with long lines shortened; empty if the two
+// are equal.
 std::string describe_difference(std::string_view printed, std::string_view expected);
 
 }  // namespace antisd::inline reward

@@ -25,7 +25,7 @@ std::vector<Json> read_rows(const std::filesystem::path& path) {
   return rows;
 }
 
-// Grades all programs on two threads; the ids of those for which `wrong(grade)` holds, with the
+// Grades all programs on two threads; returns the ids for which `wrong(grade)` holds, with the
 // reason.
 std::vector<std::string> ids_where(const std::vector<Case>& cases,
                                    const std::function<std::string(const Case&)>& program,
@@ -54,7 +54,7 @@ std::vector<std::string> ids_where(const std::vector<Case>& cases,
 bool not_right(const CodeGrade& grade) {
   return grade.correct != true;
 }
-// A mutant must fail a test by its answer; a late one proves nothing.
+// A mutant must fail a test by its answer; a timeout proves nothing.
 bool not_wrong(const CodeGrade& grade) {
   const auto by_answer = [](const Json& test) {
     return !test["passed"].get<bool>() &&
@@ -63,7 +63,7 @@ bool not_wrong(const CodeGrade& grade) {
   return grade.correct != false || std::none_of(grade.tests.begin(), grade.tests.end(), by_answer);
 }
 
-// The entry point wrapped so that its result is another one of the same kind.
+// The entry point wrapped so that it returns another result of the same type.
 std::string mutant_of(const std::string& program, const std::string& name) {
   return program + fmt::format(R"(
 
@@ -106,7 +106,7 @@ std::vector<Case> mbpp() {
     const std::string program = row["code"];
     const std::size_t at = test.rfind("assertion(") + 10;
     const std::string entry = test.substr(at, test.find('(', at) - at);
-    // The file's tests of three tasks compute a comparison and assert nothing.
+    // The file's tests of three tasks compute a comparison but do not assert it.
     const std::string slip = "        exact_match = exp == (out is not None)\n";
     if (test.find("assert ") == std::string::npos)
       test.insert(test.find(slip) + slip.size(), "    assert exact_match\n");
@@ -147,14 +147,14 @@ TEST(CodeData, MbppPlusSolutionsPass) {
 TEST(CodeData, MbppPlusMutantsFail) {
   ANTISD_NEEDS_SHARED(testing::shared_data("code/mbppplus_originfmt.jsonl"));
   std::vector<Case> cases = mbpp();
-  // A wrong match object is none the less one, so that these three cannot tell.
+  // A wrong match object is still one, so these three cannot detect the mutant.
   std::erase_if(cases, [](const Case& one) {
     return one.id == "Mbpp/737" || one.id == "Mbpp/787" || one.id == "Mbpp/794";
   });
   EXPECT_THAT(ids_where(cases, mutant_program_of, not_wrong, 15), ::testing::IsEmpty());
 }
 
-// All rows where ANTISD_WHOLE_DATA is set, otherwise every n-th.
+// All rows if ANTISD_WHOLE_DATA is set, otherwise every n-th.
 std::vector<Case> sample(std::vector<Case> cases, std::size_t n) {
   if (std::getenv("ANTISD_WHOLE_DATA") != nullptr) return cases;
   std::vector<Case> some;
@@ -163,7 +163,7 @@ std::vector<Case> sample(std::vector<Case> cases, std::size_t n) {
   return some;
 }
 
-// What the whole of a policy's response may be where it has no solution.
+// Responses of a policy that contain no solution.
 TEST(CodeData, NothingPassesOnHuggingFaceRows) {
   ANTISD_NEEDS_SHARED(testing::shared_data("code/mbppplus_originfmt.jsonl"));
   std::vector<Case> cases = sample(mbpp(), 9);
@@ -196,7 +196,8 @@ TEST(CodeData, EmptyAnswersPassNothing) {
   }
 }
 
-// "...\ncheck(Solution().f)" -> the code and what it calls.
+// "...
+// check(Solution().f)" -> the code and the call.
 std::vector<Case> leetcode(const char* file) {
   std::vector<Case> cases;
   std::ifstream stream(testing::shared_data(file));

@@ -7,9 +7,9 @@
 
 namespace antisd::inline reward {
 
-// The last fenced block marked python (py, python3, py3), or else the last block without a
-// language. A block that the response leaves open at its end counts. Only visible text
-// counts (visible_text.h).
+// The last fenced block marked python (py, python3, py3), otherwise the last block without a
+// language. A block that is still open at the end of the response counts. Only visible text counts
+// (visible_text.h).
 std::optional<std::string> extract_python(std::string_view response);
 
 }  // namespace antisd::inline reward

@@ -14,8 +14,8 @@
 namespace antisd::inline reward {
 namespace {
 
-constexpr int kMaxTimeouts = 2;        // stdio: after so many cases the rest is not run
-constexpr double kAllCasesFactor = 6;  // all stdio cases together may take so many times timeout_s
+constexpr int kMaxTimeouts = 2;        // stdio: after this many the remaining cases are not run
+constexpr double kAllCasesFactor = 6;  // limit for all stdio cases together, times timeout_s
 constexpr int kMaxCases = 100'000;
 
 [[noreturn]] void refuse(const std::string& problem) {
@@ -45,7 +45,8 @@ bool is_entry_point(std::string_view path) {
   return !path.empty() && !start;
 }
 
-// {"f": "function", "Stack": "class"}: what the row asks for. How many checks a solution reaches.
+// {"f": "function", "Stack": "class"}: what the row asks for, and how many checks a solution
+// reaches.
 void add_expectations(const Json& tests, Json& job) {
   if (const auto names = tests.find("names"); names != tests.end()) {
     const bool good =
@@ -105,9 +106,9 @@ std::string last_line(std::string_view text) {
   return std::string(text.substr(line == std::string_view::npos ? 0 : line + 1).substr(0, 300));
 }
 
-// The kernel's limit counts whole ticks, which on a busy or virtual machine run well ahead of the
-// exact time that is reported afterwards; half of it tells this end from a program that killed
-// itself early.
+// The kernel's limit counts whole ticks, which on a busy or virtual machine run ahead of the exact
+// time that is reported later; half of it distinguishes this from a program that killed itself
+// early.
 bool out_of_processor_time(int status, double used_s, const CodeGraderOptions& options) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && used_s >= 0.5 * options.cpu_s;
 }
@@ -157,8 +158,8 @@ void grade_calls(Zygote& zygote, std::string_view source, const Json& job,
     add_test(grade, result.passed, gone ? "time limit exceeded" : result.reason);
   }
   if (!run.complete) {
-    // The tests' own process fell: by the limits, which a program can bring about, or by a mistake
-    // of ours.
+    // The tests' own process died: from the limits, which a program can cause, or from a bug of
+    // ours.
     if (!run.timed_out && !WIFSIGNALED(run.tests_status)) {
       grade = {};
       grade.reason = "the tests' process ended early with " + describe_status(run.tests_status);
@@ -167,7 +168,7 @@ void grade_calls(Zygote& zygote, std::string_view source, const Json& job,
     add_test(grade, false,
              run.timed_out ? "time limit exceeded" : "the tests were stopped by a limit");
   }
-  // A program that leads the tests past their checks does not earn the others' share.
+  // A program that makes the tests skip checks gets no credit for the skipped ones.
   for (int missing = job.value("checks", 0) - grade.total; missing > 0; --missing)
     add_test(grade, false, "not reached, unlike with a known solution");
   grade.correct = grade.passed == grade.total && !run.timed_out;

@@ -1,5 +1,5 @@
-// Code answers -> verdicts. A response's last python block runs in a sandbox (docs/sandbox.md)
-// against tests:
+// Grades code. The last python block of a response runs in a sandbox (docs/sandbox.md) against
+// tests:
 //
 //   CodeGrader grader({});
 //   CodeGrade grade = grader.grade("```python\ndef f(x): return x + 1\n```",
@@ -8,7 +8,7 @@
 //   // grade.correct == true, grade.passed == 1, grade.total == 1
 //
 // kinds: "asserts" {code}, "functional" {code, entry_point}, "stdio" {cases: [{input, output}]}.
-// Any number of threads may call grade(); `workers` of them run a program at a time.
+// Any number of threads may call grade(); at most `workers` run a program at a time.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@
 namespace antisd::inline reward {
 
 struct CodeGrade {
-  std::optional<bool> correct;  // nothing: the grader, not the program, failed; see reason
+  std::optional<bool> correct;  // nothing: the grader failed, not the program; see reason
   int passed = 0;
   int total = 0;  // the reward is passed / total
   std::string reason;
@@ -30,13 +30,13 @@ struct CodeGrade {
 
 class CodeGrader {
  public:
-  // Throws InputError where this machine cannot isolate programs (and sandbox is not "none") or has
-  // no python.
+  // Throws InputError if this machine cannot isolate programs (and sandbox is not "none") or has no
+  // python.
   explicit CodeGrader(const CodeGraderOptions& options);
 
-  // Throws InputError where `tests` is not one of the kinds.
+  // Throws InputError if `tests` is not one of the kinds.
   CodeGrade grade(std::string_view response, const Json& tests);
-  // The program itself instead of a response that holds it.
+  // Takes the program itself instead of a response that contains it.
   CodeGrade grade_program(std::string_view source, const Json& tests);
 
   Confinement confinement() const { return pool_.confinement(); }

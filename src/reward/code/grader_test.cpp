@@ -148,7 +148,7 @@ TEST(CodeGrader, ChangesOfArgumentsAndCallbacks) {
       "g(g(x))\ndef drain(it): return sum(it)",
       "a = [0]\nf(a)\nassert a == [0, 1]\nd = {1: 2}\nf(a, b=d)\nassert d == {} "
       "and a == [0, 1, 1]\n"
-      // Only a call whose result nobody takes changes what the tests hold.
+      // Only a call whose result is not used changes the tests' own value.
       "x = f(a)\nassert a == [0, 1, 1]\n"
       "assert apply(lambda v: v + 1, 5) == 7\nassert apply(str.upper, 'a') == 'A'\nassert "
       "drain(iter([1, 2, 3])) == 6\n");

@@ -1,14 +1,16 @@
-# What counts as a check in the tests' process, and comparisons that an empty or undefined value cannot pass.
+# What counts as a check in the tests' process, and comparisons that an empty or undefined value
+# cannot pass.
 #
-# One line a check goes to the grader:
+# One line per check goes to the grader:
 #
 #   p            it passed
 #   f "reason"   it failed
 #   x "reason"   the test code itself is broken: no verdict
 #   end          all checks were reached
 #
-# A check is one statement of the test code that reaches an assert: the assert itself, or a call of a helper of the
-# tests however many asserts that one has, so that part of a comparison earns nothing.
+# A check is one statement of the test code that reaches an assert: the assert itself, or a call of
+# a helper of the tests, however many asserts the helper has, so that a partial comparison gets no
+# credit.
 import math
 import os
 import sys
@@ -19,7 +21,8 @@ NUMPY_CHECKS = ("assert_allclose", "assert_almost_equal", "assert_approx_equal",
 
 
 class Results:
-    """`depth`: inside how many checks we are; `reached`: the one around us has met an assert."""
+    """`depth`: the number of enclosing checks; `reached`: the innermost one has reached an assert.
+    """
 
     def __init__(self, out):
         self.out, self.count, self.depth, self.reached, self.peer = out, 0, 0, False, None
@@ -44,13 +47,14 @@ class Results:
         self.line("f " + json.dumps(text[:300]))
 
     def take_failed_check(self):
-        """An assert that failed in a function of the tests which the program called."""
+        """An assert that failed in a function of the tests that the program called."""
         error, self.peer.failed_check = self.peer.failed_check, None
         return error
 
 
 class Check:
-    """with Check(results): assert ...   The outermost one is counted and stops what is raised inside."""
+    """with Check(results): assert ...   The outermost one is counted and catches what is raised
+    inside."""
 
     __slots__ = ("results",)
     counted_alone = True
@@ -83,14 +87,15 @@ class Check:
 
 
 class Step(Check):
-    """A statement that is a check where it reaches an assert, and a failed one where it raises."""
+    """A statement that is a check if it reaches an assert, and a failed check if it raises."""
 
     __slots__ = ()
     counted_alone = False
 
 
 class Assignment(Step):
-    """The same for `x = f(a)`; what it raises goes on to the handler around it, which makes x unusable."""
+    """The same for `x = f(a)`; an exception is passed to the enclosing handler, which makes x
+    unusable."""
 
     __slots__ = ()
 
@@ -101,7 +106,8 @@ class Assignment(Step):
 
 
 class Block:
-    """A loop or condition whose parts are checks of their own; what its head raises is a failed check."""
+    """A loop or condition whose parts are separate checks; an exception in its head is a failed
+    check."""
 
     __slots__ = ("results",)
 
@@ -119,7 +125,7 @@ class Block:
 
 
 class Broken:
-    """Stands for a variable whose assignment failed."""
+    """The value of a variable whose assignment failed."""
 
 
 # -- comparisons --
@@ -143,12 +149,12 @@ def has_nan(value):
 
 
 def same_shape(left, right, scalar_right=False):
-    """Whether comparing these element by element compares all of both. numpy stretches one to fit the other, so that
-    an empty array would agree with everything."""
+    """Whether comparing these element by element compares all of both. numpy broadcasts one to the
+    other's shape, so that an empty array would equal everything."""
     import numpy
     try:
         left, right = numpy.shape(left), numpy.shape(right)
-    except ValueError:  # ragged: numpy itself will refuse
+    except ValueError:  # ragged: numpy itself fails
         return True
     if left == right:
         return True
@@ -183,9 +189,9 @@ def size_of(value):
 
 
 def elementwise(op, of_lists=False):
-    """left - right and the like: the norm or sum of an empty difference is zero."""
+    """left - right and the like: the norm or sum of an empty difference would be zero."""
     def compute(left, right, *arguments, **options):
-        if type(left) in SCALARS and type(right) in SCALARS:  # most of what tests compute themselves
+        if type(left) in SCALARS and type(right) in SCALARS:  # the common case
             return op(left, right, *arguments, **options)
         arrays = of_lists or is_array(left) or is_array(right)
         if arrays and (size_of(left) == 0) != (size_of(right) == 0):
@@ -195,19 +201,20 @@ def elementwise(op, of_lists=False):
 
 
 def distance(left, right):
-    """The difference in abs(left - right): infinity is within a relative tolerance of itself from everywhere."""
+    """The difference in abs(left - right): every value is within a relative tolerance of infinity.
+    """
     try:
         if math.isinf(left) != math.isinf(right):
             raise AssertionError("a distance from infinity")
     except (TypeError, ValueError, OverflowError):
-        pass  # no real numbers
+        pass  # not real numbers
     return elementwise(operator.sub)(left, right)
 
 
 def zip_of(function):
-    """zip, unless the tests define their own: pairs of nothing and something would pass unseen."""
+    """zip, unless the tests define their own: with an empty argument no pair would be compared."""
     def pairs(*items, **options):
-        # What the program returned to be iterated is short; an iterator of the tests may have no end.
+        # An iterable that the program returned is short; an iterator of the tests may be endless.
         items = [list(item) if type(item) is Remote else item for item in items]
         lengths = {len(item) for item in items if isinstance(item, collections.abc.Sized) and getattr(item, "ndim", 1)}
         if 0 in lengths and len(lengths) > 1:
@@ -217,7 +224,7 @@ def zip_of(function):
 
 
 def chain_of(left, *steps):
-    """a < b <= c: each operand once, none after the first that fails."""
+    """a < b <= c: evaluates each operand once, and none after the first comparison that fails."""
     for comparison, operand in steps:
         right = operand()
         result = comparison(left, right)
@@ -228,7 +235,7 @@ def chain_of(left, *steps):
 
 
 def extreme(function):
-    """max or min: 0.0 and NaN in this order have the maximum 0.0."""
+    """max or min: the maximum of 0.0 and NaN, in this order, would be 0.0."""
     def without_nan(*values, **options):
         if len(values) == 1:
             values = list(values[0])
@@ -249,9 +256,9 @@ COMPARING = {"allclose", "array_equiv", *EQUALITIES, *ORDERINGS, *COMPUTED, *NUM
 
 
 def numpy_functions(results):
-    """numpy's comparisons -> the same with the shapes compared first. numpy itself keeps its own."""
+    """numpy's comparisons with the shapes compared first. numpy's own functions are not changed."""
     import numpy
-    testing = sys.modules.get("numpy.testing")  # slow to load for the many tests that do not use it
+    testing = sys.modules.get("numpy.testing")  # slow to load, and many tests do not use it
 
     def unequal():
         raise AssertionError("arrays of unequal shape")
@@ -284,7 +291,8 @@ def numpy_functions(results):
 
 
 def checked_function(results):
-    """What a call in the test code of something named like a comparison of numpy or `operator` calls instead."""
+    """The replacement for a call in the test code of a function named like a comparison of numpy or
+    `operator`."""
     functions = {}
 
     def choose(function):
@@ -293,6 +301,6 @@ def checked_function(results):
             functions.update(numpy_functions(results) if "numpy" in sys.modules else {})
         try:
             return functions.get(function, function)
-        except TypeError:  # no hash
+        except TypeError:  # not hashable
             return function
     return choose

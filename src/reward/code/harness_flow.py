@@ -1,9 +1,11 @@
-# Which functions of the test code meet nothing of the program's. They run as they stand: a comparison of the tests'
-# own numbers needs no guard, and reference solutions compute millions of them.
+# Finds the functions of the test code that never get a value of the program. They run without
+# guards: a comparison of the tests' own numbers needs no guard, and reference solutions compute
+# millions of them.
 #
-# The rule errs on the side of guarding. A name is marked where a value of the program may get into it: by an assignment
-# or a loop, as an argument, by a method that changes an object, or from an exception. Names are told apart by the
-# top-level function that they are local to. A function that is used otherwise than by calling it is always guarded.
+# In doubt, a function is guarded. A name is marked if it may hold a value of the program: through
+# an assignment or a loop, as an argument, through a method that changes an object, or from an
+# exception. Names are distinguished by the top-level function they are local to. A function that is
+# used in any way other than a call is always guarded.
 LOOK_AROUND = {"eval", "exec", "globals", "locals", "vars", "getattr", "setattr", "delattr", "__import__"}
 
 
@@ -50,7 +52,7 @@ class Flow:
                     self.spread_within(scope, part)
 
     def spread_within(self, scope, part):
-        """What has no name to follow it by: functions inside, their parameters, exceptions."""
+        """Values without a name to track: inner functions, their parameters, exceptions."""
         if scope:
             self.marked.add(("", scope))
         for node in ast.walk(part):
@@ -90,23 +92,23 @@ class Flow:
             self.marked |= {(own.name, name) for name in parameters_of(own)}
         elif isinstance(call.func, ast.Attribute):
             self.mark(scope, names_in(call.func.value))
-        for argument in arguments:  # a list may be changed by what it is given to
+        for argument in arguments:  # the callee may change a list
             if own is None and not calls_program and isinstance(argument, (ast.Name, ast.Starred)):
                 self.mark(scope, names_in(argument))
 
 
 def functions_apart(tree, job, asked):
-    """The names of the top-level functions that can be left as they are."""
+    """The names of the top-level functions that need no guard."""
     names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
     if LOOK_AROUND.intersection(names):
         return set()
     flow = Flow(tree, asked)
     if job["kind"] == "functional" and "check" in flow.functions:
         flow.marked |= {("check", name) for name in parameters_of(flow.functions["check"])}
-    for part in tree.body:  # objects of the tests' classes may be handed to the program, which calls their methods
+    for part in tree.body:    # the program may call methods of their objects
         if isinstance(part, ast.ClassDef):
             flow.marked |= {("", p) for n in ast.walk(part) if isinstance(n, ast.FunctionDef) for p in parameters_of(n)}
-    # `f(a)` as a statement brings back what the program did to `a`.
+    # `f(a)` as a statement returns the program's changes of `a`.
     for scope, part in flow.parts:
         for node in ast.walk(part):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):

@@ -1,9 +1,9 @@
-# Which names of the test code are the program's: the row alone says (`asked_names`); what the program defines plays no
-# part. All other names are the tests': their own, built-in ones, and modules that everyone knows.
+# Which names of the test code are the program's: only the row decides (`asked_names`), not what the
+# program defines. All other names are the tests': their own, built-in ones, and well-known modules.
 import ast
 import symtable
 
-# Names that test code may use without an import; only modules the program cannot replace.
+# Names that test code may use without an import: only modules that the program cannot replace.
 MODULES = ("math", "cmath", "collections", "itertools", "functools", "operator", "re", "string", "random", "heapq", "sys",
            "bisect", "copy", "json", "datetime", "fractions", "decimal", "statistics", "typing", "numpy")
 
@@ -27,7 +27,7 @@ NODE_HELPERS = {"TreeNode": TreeNode, "ListNode": ListNode, "tree_node": tree_no
 
 
 class NoVerdict(Exception):
-    """The test code cannot judge any program."""
+    """The test code cannot test any program."""
 
 
 def free_names(table):
@@ -41,7 +41,8 @@ def free_names(table):
 
 
 def is_known(name):
-    """A built-in or well-known name: a program's `set`, `all` or `len` would judge itself."""
+    """A built-in or well-known name: with its own `set`, `all` or `len` a program would judge
+    itself."""
     return hasattr(builtins, name) or name in FAMILIAR or name in MODULES or name == "np" or name in NODE_HELPERS
 
 
@@ -57,7 +58,8 @@ def asked_names(job, tree):
         return unknown
     if unknown or named:
         return unknown or named
-    # A row that asks for a function `sum` or `gcd`, and does not say so: the one known name that it calls.
+    # A row may ask for a function `sum` or `gcd` without saying so: then it is the one known name
+    # that it calls.
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)} & free
     for names in (called - vars(builtins).keys(), called):
         if len(names) == 1:
@@ -66,16 +68,17 @@ def asked_names(job, tree):
 
 
 def asks_for_class(job, asked):
-    """Whether the program's objects may decide by their own methods: the tests name their class."""
+    """Whether the methods of the program's objects may decide a test: the tests name their class.
+    """
     kinds = job.get("names") or {}
     path = job.get("entry_point", "").removesuffix("()")
     names = asked | ({path} if path.isidentifier() else set())
-    # Without a word about it, a class is what Python's custom writes with a capital letter.
+    # If the row does not say, a name with a capital letter is a class, as is usual in Python.
     return any(kinds[name] == "class" if name in kinds else name.lstrip("_")[:1].isupper() for name in names)
 
 
 class Names(dict):
-    """The test code's globals: its own names, and the program's where the tests may take them from it."""
+    """The test code's globals: its own names, and the program's where the tests may use them."""
 
     def __init__(self, peer, asked):
         super().__init__()
@@ -99,7 +102,7 @@ class Names(dict):
 
 
 def known_names(used, asked):
-    """What test code may use without importing it, unless it is the program's to give."""
+    """What test code may use without importing it, unless the program has to define it."""
     found = {}
     for name in used - asked:
         if name in NODE_HELPERS:

@@ -1,9 +1,10 @@
 # Remote calls between the tests' process and the program's process, the same at both ends.
 #
-# A message is a length and JSON text: ["?", op, ...] asks, ["=", value, ...] answers, ["!", ...] raises.
-# While one end waits for an answer it serves what the other end asks (a function passed as an argument).
-# The tests' end (`trusted`) serves next to nothing: calls of functions and steps of iterators that it handed out,
-# and the fields and methods of objects whose class the test code itself defines.
+# A message is a length and JSON text: ["?", op, ...] asks, ["=", value, ...] answers, ["!", ...]
+# raises. While one end waits for an answer, it serves the other end's requests (a function passed
+# as an argument). The tests' end (`trusted`) serves very little: calls of functions and steps of
+# iterators that it passed on, and the fields and methods of objects whose class the test code
+# itself defines.
 import builtins
 import collections.abc
 import functools
@@ -15,7 +16,8 @@ MAX_MESSAGE = 1 << 30
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 CALLABLE = (*FUNCTIONS, types.MethodDescriptorType, functools.partial, operator.itemgetter)
 TESTS = "tests"  # the module of the test code's own classes
-# Raised by a call, these would end a `map`, `zip` or loop of the tests as if there were no more items.
+# If a call raised these, they would end a `map`, `zip` or loop of the tests as if there were no
+# more items.
 ENDINGS = (StopIteration, StopAsyncIteration)
 
 
@@ -24,18 +26,18 @@ class Gone(Exception):
 
 
 class RemoteError(Exception):
-    """Something raised at the other end that has no safe counterpart here."""
+    """An exception of the other end that has no safe equivalent here."""
 
 
 class Unsupported(Exception):
-    """The test would let an object of the program decide, and the row does not ask for its class."""
+    """An object of the program would decide the test, and the row does not ask for its class."""
 
     def __init__(self, what):
         super().__init__("unsupported: " + what + " an object that the program returned")
 
 
 class UnsupportedLength(Unsupported, TypeError):
-    """`list(x)` asks for a length as a hint and goes on after a TypeError."""
+    """`list(x)` asks for a length as a hint and ignores a TypeError."""
 
 
 def exception_base(names):
@@ -49,7 +51,8 @@ def exception_base(names):
 
 
 class Peer(Codec):
-    """`closed`: the other end's objects are only compared by identity, called and iterated once."""
+    """`closed`: the other end's objects can only be compared by identity, called, and iterated
+    once."""
 
     def __init__(self, channel, trusted):
         self.channel, self.trusted, self.gone = channel, trusted, False
@@ -108,7 +111,7 @@ class Peer(Codec):
         if isinstance(value, types.ModuleType):
             return ["R", -1, "module", value.__name__]
         if self.trusted and isinstance(value, types.BuiltinFunctionType) and type(value.__self__) is types.ModuleType:
-            return ["own", value.__self__.__name__, value.__name__]  # `len`: the program has one, too
+            return ["own", value.__self__.__name__, value.__name__]    # e.g. `len`
         number = self.numbers.get(id(value))
         if number is None:
             number = self.numbers[id(value)] = len(self.exported)
@@ -172,16 +175,16 @@ class Peer(Codec):
             answer = ["=", *OPS[op](self, *request[1:])]
         except Gone:
             raise
-        except BaseException as error:  # whatever the program raises is an answer, also SystemExit
+        except BaseException as error:  # any exception of the program is an answer, even SystemExit
             if self.trusted and not isinstance(error, Exception):
                 raise
             if self.trusted and isinstance(error, AssertionError):
-                self.failed_check = error  # in a function of the tests; the program must not swallow it
+                self.failed_check = error    # the program must not swallow it
             answer = self.encode_exception(error)
         self.send(answer)
 
     def handed_out(self, target, kinds):
-        """What the program may use of the tests' end, or an error."""
+        """What the program may use of the tests' end; an error otherwise."""
         target = self.decode(target)
         if self.trusted and (type(target) is Remote or not isinstance(target, kinds)):
             raise TypeError("the tests do not serve this")
@@ -189,7 +192,8 @@ class Peer(Codec):
 
 
 def attribute_of_tests(target, name):
-    """A field of an object whose class the test code defines, or a method: never of a frame, function or module."""
+    """A field of an object whose class the test code defines, or a method: never of a frame,
+    function or module."""
     kind = type(target)
     if kind.__module__ == TESTS and not name.startswith("_"):
         if name in getattr(target, "__dict__", ()):

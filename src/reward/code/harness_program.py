@@ -3,7 +3,8 @@ import io
 import sys
 import threading
 
-# LeetCode and the LiveCodeBench runner give programs these names; they hide behind the program's own.
+# LeetCode and the LiveCodeBench runner define these names; the program's own definitions take
+# precedence.
 PRELUDE = """
 import bisect, collections, copy, datetime, functools, heapq, itertools, math, operator, random, re, string, sys
 from bisect import bisect_left, bisect_right, insort

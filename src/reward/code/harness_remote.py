@@ -1,16 +1,16 @@
 # Objects of the other process as this one sees them.
 
-# Methods of plain data that tell whether it is what the tests expect. Where tests call one of them on what a function
-# returned, they expect plain data, and an object of the program would be its own judge.
+# Methods of plain data that decide whether it is what the tests expect. If tests call one of them
+# on a function's result, they expect plain data, and an object of the program would judge itself.
 JUDGES = frozenset(name for name in dir(str) if not name.startswith("_")) | {
     "issubset", "issuperset", "isdisjoint", "equals", "all", "any", "allclose", "array_equal", "is_integer"}
 
 
 class Remote:
-    """An object that lives at the other end. It never equals, orders with or turns into plain data of this
-    end: an object with its own __eq__ must not be able to decide a test. Of one that is `closed` the tests can
-    call it, iterate it once, and see that it is not None. `asked`: the tests name it; `made`: they made it by
-    calling that; `judge`: a method of JUDGES of something they did not make."""
+    """An object at the other end. It never equals, compares with or converts to plain data of this
+    end: an object with its own __eq__ must not decide a test. A `closed` one the tests can only
+    call, iterate once, and compare with None. `asked`: the tests name it; `made`: they created it
+    by calling such a name; `judge`: a method in JUDGES of an object they did not create."""
 
     __slots__ = ("_peer", "_number", "_kind", "_type_name", "_derived", "_watched", "_iterator", "_done", "_asked",
                  "_made", "_judge")
@@ -23,7 +23,7 @@ class Remote:
             object.__setattr__(self, name, value)
 
     def _view(self, judge=False):
-        """The same object without the trust of one that the tests made."""
+        """The same object without the trust in one that the tests created."""
         view = Remote(self._peer, self._number, self._kind, self._type_name)
         object.__setattr__(view, "_judge", judge)
         return view
@@ -70,7 +70,7 @@ class Remote:
     def __iter__(self):
         if not self._peer.closed:
             return self._ask("iter")
-        # The same items for everyone who looks: a second round cannot tell another story.
+        # Every iteration gives the same items: a second one cannot differ.
         if self._iterator is None:
             iterator = self._ask("iter")
             object.__setattr__(self, "_iterator", iterator if type(iterator) is Remote else iter(iterator))
@@ -167,7 +167,7 @@ for op in NUMERIC:
 
 
 def replace_contents(target, value):
-    """Makes a change that the program made to its copy of an argument in the tests' own object."""
+    """Applies the program's change of its copy of an argument to the tests' own object."""
     if type(target) is not type(value):
         return
     if isinstance(target, (list, bytearray)):

@@ -39,7 +39,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Assert(self, node):
         self.left_alone.update(alternatives(node.test))
         self.generic_visit(node)
-        if not isinstance(node.msg, ast.Constant):  # one that formats a huge result would cost more than the test
+        if not isinstance(node.msg, ast.Constant):    # formatting a huge result is slow
             node.msg = ast.Constant(self.lines[node.lineno - 1].strip()[:200])
         return wrap("__check__", node)
 
@@ -87,7 +87,7 @@ class Rewriter(ast.NodeTransformer):
 
 
 def takes_part(argument):
-    """xs[1:] of zip(xs, xs[1:]), which is empty where xs has one item."""
+    """xs[1:] of zip(xs, xs[1:]), which is empty if xs has one item."""
     return isinstance(argument, ast.Subscript) and isinstance(argument.slice, ast.Slice)
 
 
@@ -96,8 +96,9 @@ def helper_of(op):
 
 
 def watch_arguments(statement):
-    """f(a) as a statement: the task is to change `a` in place, so the tests must see it. Nowhere else: for
-    `x = f(a)` followed by `expected = sorted(a)` the program would choose what is expected of it."""
+    """f(a) as a statement: the task is to change `a` in place, so the tests must see the change.
+    Nowhere else: with `x = f(a)` followed by `expected = sorted(a)` the program could choose the
+    expected value."""
     call = statement.value
     if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Name, ast.Attribute)):
         return statement
@@ -139,7 +140,7 @@ BLOCKS = (ast.For, ast.While, ast.If)
 
 
 def guard(body):
-    """Statements -> statements, each of which may fail alone."""
+    """Statements -> statements that may fail separately."""
     guarded = []
     for statement in body:
         if isinstance(statement, BLOCKS):
@@ -172,7 +173,8 @@ def checks_something(tree):
 
 
 def rewrite(tree, job, asked):
-    """The code object of the tests. `check` and, without one, the module are guarded statement by statement."""
+    """The code object of the tests. `check`, or without one the module, is guarded statement by
+    statement."""
     check = find_check(tree) if job["kind"] == "functional" else None
     Rewriter(job["code"].split("\n"), functions_apart(tree, job, asked)).visit(tree)
     if check is not None:

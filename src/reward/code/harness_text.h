@@ -1,5 +1,4 @@
-// The python side of code grading (harness_*.py, one after the other), put into the binary by the
-// build.
+// The python side of code grading (harness_*.py, concatenated), embedded at build time.
 #pragma once
 
 #include <string_view>

@@ -1,8 +1,8 @@
 # Values that cross between the tests' process and the program's process.
 #
 # The text is JSON: scalars as they are, everything else an array whose first element is a tag.
-# Decoding builds exact built-in types only, never calls anything the sender chose, and so is safe
-# to apply to what an untrusted process sends.
+# Decoding builds only exact built-in types and never calls anything that the sender chose, so it is
+# safe for the data of an untrusted process.
 import collections
 import datetime
 import decimal
@@ -35,7 +35,7 @@ class ListNode:
 
 
 class Codec:
-    """Encodes and decodes; `export` and `resolve` say what becomes of things without a plain form."""
+    """Encodes and decodes; `export` and `resolve` handle values without a plain form."""
 
     tree_node, list_node = TreeNode, ListNode
 
@@ -66,7 +66,7 @@ class Codec:
             return encode_numpy(self, value)
         if isinstance(value, type) and BUILTIN_TYPES.get(value.__name__) is value:
             return ["type", value.__name__]
-        # An instance of a subclass stands for the plain value it extends: a named tuple is a tuple.
+        # An instance of a subclass becomes the plain value it extends: a named tuple is a tuple.
         for base in (str, int, float, tuple, list, dict, set, frozenset, bytes):
             if isinstance(value, base) and kind.__eq__ is base.__eq__:
                 plain = base.__new__(base, value) if base in (str, int, float, bytes) else base(value)
@@ -204,14 +204,16 @@ def tagged(tag):
     def encode(codec, value):
         if len(value) < LONG:
             return [tag, *codec.encode_items(value)]
-        # Long ones go in parts, or the encoded form of millions of tuples would exist at once.
+        # Long ones are sent in parts, so that the encoded form of millions of tuples never exists
+        # at once.
         items, codes = list(value), {}
         return ["parts", tag, *(encode_part(codec, items[at:at + LONG], codes) for at in range(0, len(items), LONG))]
     return encode
 
 
 def encode_part(codec, items, codes):
-    """A text of JSON; or, for rows of one length over few distinct texts (combinations, grids), a character a cell."""
+    """JSON text; or, for rows of one length with few distinct texts (combinations, grids), one
+    character per cell."""
     kind, width = type(items[0]), len(items[0]) if type(items[0]) in (tuple, list) else 0
     if width and set(map(type, items)) == {kind} and set(map(len, items)) == {width}:
         try:

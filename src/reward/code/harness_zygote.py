@@ -1,6 +1,6 @@
-# The zygote: waits inside the sandbox with the usual modules loaded and forks one process per program or test
-# code. It reads only small orders from the grader, never a program, a test or an answer: what it has in memory,
-# its children inherit.
+# The zygote: waits inside the sandbox with the usual modules loaded and forks one process per
+# program or test code. It reads only short commands from the grader, never a program, a test or an
+# answer: its children inherit its memory.
 import ctypes
 import fcntl
 import gc
@@ -15,7 +15,8 @@ CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 4, 22, 38
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
-LANDLOCK_READ, LANDLOCK_READ_WRITE_FILE = 0b1100, 0b0110  # READ_FILE | READ_DIR, WRITE_FILE | READ_FILE
+# READ_FILE | READ_DIR, WRITE_FILE | READ_FILE
+LANDLOCK_READ, LANDLOCK_READ_WRITE_FILE = 0b1100, 0b0110
 LANDLOCK_NEVER = 1 << 0 | 1 << 6 | 1 << 11  # EXECUTE, MAKE_CHAR, MAKE_BLOCK
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -58,19 +59,19 @@ def drop_capabilities():
 
 
 def limit(config, role):
-    # The tests hold what the program returned beside what they expect, and may compute the latter.
+    # The tests hold both the program's results and the expected ones, and may compute the latter.
     scale = 2 if role == "tests" else 1
     limits = ((resource.RLIMIT_AS, scale * config["memory"]), (resource.RLIMIT_CPU, scale * config["cpu"]),
               (resource.RLIMIT_FSIZE, config["file_bytes"]), (resource.RLIMIT_NOFILE, 64), (resource.RLIMIT_CORE, 0),
               (resource.RLIMIT_MEMLOCK, 0), (resource.RLIMIT_MSGQUEUE, 0), (resource.RLIMIT_SIGPENDING, 64))
     for which, value in limits:
         resource.setrlimit(which, (value, value))
-    if config["confine"] == "namespaces":  # elsewhere the count would include the user's other processes
+    if config["confine"] == "namespaces":    # else it counts other processes too
         resource.setrlimit(resource.RLIMIT_NPROC, (config["processes"], config["processes"]))
 
 
 def confine(config, role):
-    """Takes every right from this process that a program does not need. Order matters: Landlock forbids mounting,
+    """Drops every right that a program does not need. The order matters: Landlock forbids mounting,
     seccomp forbids all of this."""
     writable = []
     if config["confine"] == "namespaces" and role == "program":  # tests write no files
@@ -120,8 +121,9 @@ class Zygote:
         self.control.send(json.dumps(message).encode())
 
     def spawn(self, role, descriptors, action):
-        """Forks a child that confines itself in a process namespace of its own, runs action(*descriptors) and ends.
-        It says on the pipe, which is returned with its number, when it is confined."""
+        """Forks a child that confines itself in its own process namespace, runs
+        action(*descriptors) and ends. It reports on the pipe, which is returned with its pid, when
+        it is confined."""
         isolated = self.config["confine"] == "namespaces"
         ready, announce = os.pipe()
         if isolated:
@@ -138,7 +140,7 @@ class Zygote:
         return pid, ready
 
     def confined(self, started):
-        """Waits until all of them are confined; the numbers of the processes."""
+        """Waits until all of them are confined; returns their pids."""
         problem = ""
         for _, ready in started:
             said = b"".join(iter(lambda: os.read(ready, 4096), b""))
@@ -175,7 +177,7 @@ class Zygote:
             serve_program(socket.socket(fileno=channel), read_all(source), self.names)
 
         def judge(tests, results, channel):
-            gc.disable()  # short-lived; collections over millions of results would cost more than they free
+            gc.disable()  # short-lived: collecting millions of results costs more than it frees
             job = json.loads(read_all(tests))
             results = Results(results)
             try:
@@ -229,7 +231,7 @@ class Zygote:
 
     def processor_time(self, pid):
         try:
-            return time.clock_gettime(~pid << 3 | 2)  # the clock of that process, as clock_getcpuclockid(3) names it
+            return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3)
         except OSError:
             return 0.0
 
@@ -257,7 +259,8 @@ def main():
     sys.setrecursionlimit(1050)  # Python's 1000 and the harness's own frames
     zygote = Zygote(socket.socket(fileno=3))
     sys.path[:] = zygote.config["path"]
-    # numpy makes a fork three times as dear, so only interpreters for programs and tests that name it load it.
+    # numpy makes a fork three times as expensive, so only interpreters for programs and tests that
+    # name it load it.
     for name in ("numpy" if zygote.config["numpy"] else "time", "traceback", "atexit", "string", "dataclasses", "enum", "queue", "cmath",
                  "statistics", "hashlib", "array", "abc", "contextlib", "encodings.idna"):
         try:

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kStartMilliseconds = 30'000;
 constexpr int kAnswerMilliseconds = 10'000;
-constexpr int kThreads = 32;  // of a program, beside its processes
+constexpr int kThreads = 32;  // per program, besides its processes
 constexpr std::size_t kMaxMessage = 1 << 16;
 
 std::string to_hex(std::string_view bytes) {
@@ -51,7 +51,7 @@ Json zygote_config(const Interpreter& interpreter, Confinement confinement,
   config["file_bytes"] = options.file_bytes;
   config["disk_bytes"] = options.file_bytes;
   config["processes"] =
-      3 + std::max(0, options.processes - 1) + kThreads;  // the zygote, program and tests count too
+      3 + std::max(0, options.processes - 1) + kThreads;  // including zygote, program and tests
   return config;
 }
 
@@ -67,7 +67,7 @@ bool is_int(const Json& value) {
          value.get<double>() < 0x1p31;
 }
 
-// Whether the value that a message has under this key can be used as it is.
+// Whether a message's value under this key has the expected type.
 bool is_sound(const std::string& key, const Json& value) {
   if (key == "started") return value.is_array() && std::all_of(value.begin(), value.end(), is_int);
   if (key == "ended" || key == "status") return is_int(value);
@@ -78,7 +78,7 @@ bool is_sound(const std::string& key, const Json& value) {
 
 Zygote::Ended ended_of(const Json& message) {
   if (!message.contains("ended"))
-    throw RunError("the interpreter for graded programs says something out of turn");
+    throw RunError("the interpreter for graded programs sent an unexpected message");
   return {message["ended"], message["status"], message["cpu"]};
 }
 
@@ -96,8 +96,7 @@ Json read_zygote_message(std::string_view text) {
       sound = sound && is_sound(key, value);
   if (sound && message.contains("ended"))
     sound = message.contains("status") && message.contains("cpu");
-  if (!sound)
-    throw RunError("the interpreter for graded programs says something that is no message");
+  if (!sound) throw RunError("the interpreter for graded programs sent an invalid message");
   return message;
 }
 
@@ -198,7 +197,7 @@ InterpreterPool::InterpreterPool(const CodeGraderOptions& options)
       options.processes < 1 || options.output_bytes < 1 || options.file_bytes < 4096 ||
       options.workers < 0)
     throw InputError("a limit of the code grader is out of range",
-                     {.where = "reward", .remedy = "`antisd config --defaults` says the ranges"});
+                     {.where = "reward", .remedy = "`antisd config --defaults` lists the ranges"});
   if (options_.workers == 0)
     options_.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   idle_[0].push_back(std::make_unique<Zygote>(interpreter_, confinement_, options_, false));

@@ -1,4 +1,4 @@
-// Python interpreters that wait inside the sandbox, so that a program costs a fork and not a start.
+// Python interpreters that wait inside the sandbox, so that a program costs a fork, not a start.
 //
 //   InterpreterPool pool(options);
 //   auto lease = pool.acquire(/*numpy=*/false);                     // waits for a free one
@@ -20,43 +20,42 @@
 namespace antisd::inline reward {
 
 struct CodeGraderOptions {
-  double timeout_s = 10;  // wall time of one program: all asserts, less the tests' own, or one case
+  double timeout_s = 10;  // wall time: all asserts without the tests' own time, or one case
   double cpu_s = 10;      // processor time of one process
-  int memory_mb = 4096;   // of one process, on top of the interpreter itself (EvalPlus' limit)
-  int processes = 1;      // 1: threads alone; more: fork works
+  int memory_mb = 4096;   // per process, in addition to the interpreter itself (EvalPlus's limit)
+  int processes = 1;      // 1: only threads; more: fork works
   std::int64_t output_bytes = 16 << 20;  // standard output and error of one run
   std::int64_t file_bytes = 64 << 20;    // all files of one program together
-  std::string sandbox = "auto";          // "reduced", or "none": no isolation, on purpose
-  int workers = 0;                       // programs at a time; 0: one for each core
+  std::string sandbox = "auto";          // "reduced", or "none": deliberately without isolation
+  int workers = 0;                       // programs at a time; 0: one per core
   std::string python;                    // empty: /usr/bin/python3, then PATH
 };
 
-// What a zygote said: an object with "ready", "started" (numbers of processes), "time", "failed" (a
-// text), or "ended", "status" and "cpu", all of the types that are read from them. RunError for
-// anything else.
+// A zygote's message: an object with "ready", "started" (numbers of processes), "time", "failed" (a
+// text), or "ended", "status" and "cpu", all with the expected types. RunError for anything else.
 Json read_zygote_message(std::string_view text);
 
-// One interpreter process and its orders (harness_zygote.py).
+// One interpreter process and its commands (harness_zygote.py).
 class Zygote {
  public:
   struct Ended {
-    int pid = 0;     // as the zygote numbers it
-    int status = 0;  // as waitpid gives it
+    int pid = 0;     // in the zygote's process namespace
+    int status = 0;  // as from waitpid
     double cpu_s = 0;
   };
 
-  // Throws RunError where the interpreter does not start.
+  // Throws RunError if the interpreter does not start.
   Zygote(const Interpreter& interpreter, Confinement confinement, const CodeGraderOptions& options,
          bool numpy);
 
   bool has_numpy() const { return numpy_; }
-  // Starts children that get `descriptors`; throws RunError where they cannot be set up.
+  // Starts children with `descriptors`; throws RunError if that fails.
   std::vector<int> start(const std::string& what, const std::vector<int>& descriptors);
   void kill(int pid);
   double processor_time(int pid);  // so far, in seconds
   int control() const { return process_.control(); }
-  // The next child that ended; nothing within `milliseconds`. Throws RunError where the zygote
-  // itself is gone.
+  // The next child that ended; nothing within `milliseconds`. Throws RunError if the zygote itself
+  // is gone.
   std::optional<Ended> wait_ended(int milliseconds);
 
  private:
@@ -71,8 +70,8 @@ class Zygote {
 
 class InterpreterPool {
  public:
-  // Starts one interpreter to see that it works; throws InputError where the sandbox is too weak or
-  // python is absent.
+  // Starts one interpreter as a test; throws InputError if the sandbox is too weak or python is
+  // absent.
   explicit InterpreterPool(const CodeGraderOptions& options);
 
   class Lease {
@@ -97,8 +96,8 @@ class InterpreterPool {
     std::unique_ptr<Zygote> zygote_;
   };
 
-  // An interpreter that has numpy loaded, or one that has not and forks faster (numpy can still be
-  // imported there). Throws RunError where a new one is needed and does not start.
+  // An interpreter that has loaded numpy, or one that has not and forks faster (numpy can still be
+  // imported there). Throws RunError if a new one is needed and does not start.
   Lease acquire(bool numpy);
 
   const CodeGraderOptions& options() const { return options_; }

@@ -21,15 +21,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kCountSeconds =
-    5;  // for the tests to count themselves after the program's time is up
-constexpr double kTestsFactor =
-    3;  // the tests' own work may prolong a run to so many times timeout_s
-constexpr double kDeathSeconds = 10;  // for a killed process to be gone
+    5;  // for the tests to finish counting after the program's time is up
+constexpr double kTestsFactor = 3;    // limit of a run with the tests' own work, times timeout_s
+constexpr double kDeathSeconds = 10;  // for a killed process to end
 constexpr std::size_t kKeptErrors = 4096;
 constexpr std::size_t kMaxResults = 100'000;
 constexpr std::size_t kMaxVerdictBytes = 64 << 20;
 
-// Text as a file that nobody can change.
+// Text as an immutable file.
 UniqueFd memory_file(std::string_view text) {
   UniqueFd file(memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) throw_failed("cannot make a memory file", errno);
@@ -44,7 +43,7 @@ UniqueFd memory_file(std::string_view text) {
   return file;
 }
 
-// A pipe whose reader never waits.
+// A pipe with a non-blocking reader.
 Pipe make_polled_pipe() {
   Pipe pipe = make_pipe();
   fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
@@ -78,7 +77,7 @@ bool drain(UniqueFd& stream, std::string& text, std::size_t most) {
   }
 }
 
-// The children of one run: which still live, and their end for certain.
+// The children of one run: tracks which are alive and makes sure that they end.
 class Children {
  public:
   Children(Zygote& zygote, std::vector<int> pids)
@@ -126,8 +125,8 @@ void wait_for(const Zygote& zygote, std::initializer_list<int> streams,
   poll(waits, count, milliseconds_until(deadline));
 }
 
-// A text as the tests' process wrote it. It may hold what no text holds (half of a surrogate pair):
-// the program chose the words of its errors, and they must not cost the verdict.
+// A text from the tests' process. It may be invalid Unicode (half of a surrogate pair): the program
+// chose the words of its errors, and they must not affect the verdict.
 std::string reason_of(std::string_view json) {
   try {
     const Json value = parse_json(json, "tests");
@@ -151,7 +150,7 @@ void read_results(std::string& buffer, TestRun& run) {
     if (line[0] == 'x')
       run.broken = reason;
     else if (full)
-      run.results.back() = {false, reason};  // counted no more, but not forgotten
+      run.results.back() = {false, reason};  // above the limit only a failure is kept
     else
       run.results.push_back({line[0] == 'p', reason});
   }
@@ -215,14 +214,14 @@ TestRun run_tests(Zygote& zygote, std::string_view source, const Json& job,
     if (Clock::now() < deadline && buffer.size() <= kMaxVerdictBytes) continue;
     if (run.timed_out) break;
     if (children.lives(kTests) && Clock::now() < last) {
-      // The program is not charged for what the tests compute themselves.
+      // The program is not charged for the tests' own processor time.
       const double own = zygote.processor_time(children.pid(kTests));
       deadline =
           std::min(last, start + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(options.timeout_s + own)));
       if (Clock::now() < deadline) continue;
     }
-    // The tests go on without the program, so that all of them are counted.
+    // The tests continue without the program, so that all of them are counted.
     run.timed_out = true;
     children.kill(kProgram);
     deadline = after(kCountSeconds);

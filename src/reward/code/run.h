@@ -1,5 +1,4 @@
-// One program in one process, seen from outside: what it printed, how it ended, what the tests
-// said.
+// One run of a program, observed from outside: its output, how it ended, and the tests' results.
 #pragma once
 
 #include <string>
@@ -13,9 +12,9 @@ namespace antisd::inline reward {
 // `python program.py < input`
 struct MainRun {
   bool timed_out = false, too_much_output = false;
-  int status = 0;      // as waitpid gives it
+  int status = 0;      // as from waitpid
   std::string output;  // at most output_bytes
-  std::string errors;  // the end of standard error
+  std::string errors;  // the last part of standard error
   double cpu_s = 0;
 };
 
@@ -25,7 +24,7 @@ struct TestRun {
     bool passed = false;
     std::string reason;
   };
-  std::vector<Result> results;  // in the order in which the tests were reached
+  std::vector<Result> results;  // in the order the tests were reached
   bool complete = false;        // all tests were reached
   bool timed_out = false;
   std::string broken;  // what is wrong with the test code itself
@@ -33,15 +32,15 @@ struct TestRun {
   double cpu_s = 0;
 };
 
-// Both throw RunError where the interpreter, not the program, failed; the lease must then be
-// discarded. After they return no process of the program is left.
+// Both throw RunError if the interpreter failed, not the program; the lease must then be discarded.
+// When they return, no process of the program is left.
 MainRun run_main(Zygote& zygote, std::string_view source, std::string_view input,
                  const CodeGraderOptions& options);
 TestRun run_tests(Zygote& zygote, std::string_view source, const Json& job,
                   const CodeGraderOptions& options);
 
-// Takes the whole lines of what the tests' process has written off `buffer`: "p", "f REASON" or "x
-// REASON" (the test code itself is wrong), REASON a JSON string, and "end".
+// Removes complete lines of the tests' process from `buffer`: "p", "f REASON" or "x REASON" (the
+// test code itself is wrong), where REASON is a JSON string, and "end".
 void read_results(std::string& buffer, TestRun& run);
 
 // "exit status 1", "killed by signal 9"

@@ -21,7 +21,7 @@ namespace {
 constexpr int kLandlockCreateRuleset = 444;
 constexpr unsigned kLandlockVersion = 1;
 
-// Some systems let anyone make a user namespace but then withhold its rights: only trying it tells.
+// Some systems allow a user namespace but then withhold its rights: only trying it shows.
 std::string try_namespaces() {
   const pid_t pid = fork();
   if (pid < 0) return "fork";

@@ -4,7 +4,7 @@
 //   const Confinement confinement = choose_confinement("auto", strength);  // InputError: too weak
 //   ConfinedProcess zygote = launch_python(find_interpreter(""), script, confinement);
 //
-// docs/sandbox.md describes the layers and what each attack meets.
+// docs/sandbox.md describes the layers and how each attack is stopped.
 #pragma once
 
 #include <string>
@@ -20,13 +20,13 @@ namespace antisd::inline reward {
 
 struct SandboxStrength {
   bool namespaces = false;         // user, mount, process, network, ipc, uts
-  std::string namespaces_problem;  // which step failed, where they cannot be had
+  std::string namespaces_problem;  // which step failed, if they are unavailable
   bool seccomp = false;
   int landlock_abi = 0;  // 0: absent
 
   // Namespaces and a system call filter, or at least Landlock and the filter.
   bool isolates() const { return seccomp && (namespaces || landlock_abi > 0); }
-  // One line for each part, with a remedy for what is missing.
+  // One line per part, with a remedy for what is missing.
   std::vector<std::string> lines() const;
 };
 
@@ -34,16 +34,16 @@ SandboxStrength probe_sandbox();
 
 enum class Confinement {
   kNamespaces,  // all layers
-  kLandlock,  // no namespaces: Landlock and seccomp alone; programs cannot write or start processes
-  kNone,      // resource limits alone, set on purpose
+  kLandlock,    // only Landlock and seccomp; programs cannot write or start processes
+  kNone,        // only resource limits, set deliberately
 };
 
-// "auto": the strongest there is; "reduced": kLandlock even where namespaces work; "none". Throws
-// InputError with a remedy where there is no real isolation and "none" was not asked for.
+// "auto": the strongest available; "reduced": kLandlock even if namespaces work; "none". Throws
+// InputError with a remedy if there is no real isolation and "none" was not requested.
 Confinement choose_confinement(const std::string& sandbox, const SandboxStrength& strength);
 std::string_view to_string(Confinement confinement);
 
-// A child process; what it started dies with it (its process namespace ends). Movable.
+// A child process; its own children die with it (its process namespace ends). Movable.
 class ConfinedProcess {
  public:
   ConfinedProcess() = default;
@@ -56,7 +56,7 @@ class ConfinedProcess {
   int control() const {
     return control_.get();
   }                            // our end of a SOCK_SEQPACKET pair; the child has it as 3
-  std::string errors() const;  // the end of what it wrote to standard error before it was ready
+  std::string errors() const;  // the last part of its standard error before it was ready
   void kill();                 // and wait for it
 
  private:
@@ -64,9 +64,9 @@ class ConfinedProcess {
   UniqueFd control_, errors_;
 };
 
-// Starts `python -c script` with descriptor 3 as control channel, nothing else open but /dev/null,
-// an empty environment, and, in kNamespaces, a root folder that holds the interpreter's own files
-// read-only. Throws RunError naming the step that failed.
+// Starts `python -c script` with descriptor 3 as control channel, nothing else open except
+// /dev/null, an empty environment and, in kNamespaces, a root folder with only the interpreter's
+// own files, read-only. Throws RunError with the step that failed.
 ConfinedProcess launch_python(const Interpreter& interpreter, const std::string& script,
                               Confinement confinement);
 

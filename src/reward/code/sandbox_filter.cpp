@@ -32,34 +32,33 @@ constexpr const char* kAllowed[] = {
     "pause", "sched_yield", "futex", "futex_waitv",
     // memory
     "mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "msync", "mincore", "membarrier",
-    // signals and timers of the process's own; POSIX timers (timer_create) have no limit of their
-    // own
+    // signals and timers of the process itself; POSIX timers (timer_create) have no separate limit
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait",
     "rt_sigsuspend", "sigaltstack", "alarm", "setitimer", "getitimer", "timerfd_create",
     "timerfd_settime", "timerfd_gettime", "restart_syscall",
-    // clocks and facts
+    // clocks and system information
     "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getpid", "gettid", "getppid",
     "getpgrp", "getpgid", "getsid", "setsid", "setpgid", "getuid", "geteuid", "getgid", "getegid",
     "getgroups", "getresuid", "getresgid", "getpriority", "getrlimit", "getrusage", "sysinfo",
     "uname", "getrandom", "getcpu", "capget", "sched_getaffinity", "sched_getparam",
     "sched_getscheduler", "sched_get_priority_max", "sched_get_priority_min",
-    // threads, children, the end
+    // threads, children, exit
     "set_robust_list", "get_robust_list", "rseq", "arch_prctl", "set_tid_address", "wait4",
     "waitid", "exit", "exit_group",
-    // a socket pair of its own (asyncio's wake-up) can be used, but see socketpair below
+    // a process's own socket pair (asyncio's wake-up) is allowed, but see socketpair below
     "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockopt", "setsockopt",
     "getsockname", "getpeername"};
 
 constexpr const char* kSignals[] = {"kill", "tkill", "tgkill", "rt_sigqueueinfo",
                                     "rt_tgsigqueueinfo"};
 
-// What Landlock does not hold: a file that belongs to the user is changed by its path alone.
+// Not covered by Landlock: a user's file can be changed by its path.
 constexpr const char* kFileChanges[] = {"open",     "openat",    "openat2",   "chmod",     "fchmod",
                                         "fchmodat", "truncate",  "ftruncate", "fallocate", "utime",
                                         "utimes",   "utimensat", "futimesat"};
 
-// Not leases, owners and signals of a descriptor, watches of folders, sizes of pipes: they reach
-// other processes through files that all share, or use up what all users have together.
+// Excluded: leases, owners and signals of a descriptor, folder watches, pipe sizes. They reach
+// other processes through shared files, or use up system-wide limits.
 constexpr int kDescriptorCommands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD,
                                        F_SETFD, F_GETFL,         F_SETFL};
 constexpr int kLocks[] = {F_GETLK, F_SETLK, F_SETLKW};
@@ -79,7 +78,7 @@ class Builder {
   void add(std::uint32_t action, const char* name,
            std::initializer_list<scmp_arg_cmp> conditions = {}) {
     const int number = seccomp_syscall_resolve_name(name);
-    if (number < 0) return;  // not a system call of this processor
+    if (number < 0) return;  // not a system call on this processor
     const int result =
         seccomp_rule_add_array(context_.get(), action, number,
                                static_cast<unsigned>(conditions.size()), conditions.begin());
@@ -106,8 +105,8 @@ void allow_command(Builder& builder, const char* name, unsigned long command) {
   builder.add(SCMP_ACT_ALLOW, name, {SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, command)});
 }
 
-// Opening without O_TRUNC, or for writing, which Landlock judges: its first versions let a file be
-// truncated that is opened for reading.
+// Allows opening without O_TRUNC, or for writing, which Landlock checks: its first versions allow
+// truncating a file that is opened for reading.
 void allow_opening_to_read(Builder& builder) {
   const auto add = [&](unsigned long mask, unsigned long flags) {
     builder.add(SCMP_ACT_ALLOW, "open", {SCMP_A1(SCMP_CMP_MASKED_EQ, mask, flags)});
@@ -116,7 +115,7 @@ void allow_opening_to_read(Builder& builder) {
   add(O_TRUNC, 0);
   add(O_ACCMODE, O_WRONLY);
   add(O_ACCMODE, O_RDWR);
-  builder.add(SCMP_ACT_ERRNO(ENOSYS), "openat2");  // its flags are in memory
+  builder.add(SCMP_ACT_ERRNO(ENOSYS), "openat2");  // its flags are in memory, not in registers
 }
 
 }  // namespace

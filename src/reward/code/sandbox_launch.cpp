@@ -1,6 +1,6 @@
-// The way from this process to a confined interpreter. Between clone and exec the child runs beside
-// the locks of threads that no longer exist, so it makes system calls alone and everything it needs
-// (paths, texts) is laid out before.
+// Starts a confined interpreter. Between clone and exec the child may hold locks of threads that do
+// not exist in it, so it only makes system calls, and everything it needs (paths, texts) is
+// prepared before.
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -28,8 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The new root is built on top of /proc of the child's own mount namespace: it exists everywhere
-// and no file of the interpreter lies below it.
+// The new root is built on top of /proc of the child's own mount namespace: it always exists, and
+// no file of the interpreter is below it.
 constexpr const char* kStage = "/proc";
 constexpr int kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
                             CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
@@ -41,7 +41,7 @@ struct Bind {
 };
 
 struct Plan {
-  std::vector<std::string> folders;                        // to make, outer before inner
+  std::vector<std::string> folders;                        // to create, outer before inner
   std::vector<std::pair<std::string, std::string>> links;  // target text, path
   std::vector<Bind> binds;
   std::vector<char*> arguments, environment;
@@ -90,7 +90,7 @@ void make_read_only(const Plan& plan, const Bind& bind) {
   if (syscall(kMountSetattr, -1, bind.target.c_str(), kRecursive, &attributes, sizeof attributes) ==
       0)
     return;
-  struct statvfs now;  // an older kernel: flags that the user namespace locked must be repeated
+  struct statvfs now;  // older kernel: repeat the flags that the user namespace locked
   if (statvfs(bind.target.c_str(), &now) != 0) fail_in_child(plan, "looking at a mount");
   unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | (bind.device ? 0 : MS_NODEV);
   if (now.f_flag & ST_NOEXEC) flags |= MS_NOEXEC;
@@ -119,7 +119,7 @@ void enter_new_root(const Plan& plan) {
     }
     if (mount(bind.source.c_str(), bind.target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
       fail_in_child(plan, "binding the interpreter's files");
-    // A device too: it can still be written to, but its times and mode are the host's and stay.
+    // A device too: it can be written, but its times and mode on the host cannot change.
     make_read_only(plan, bind);
   }
   if (chdir(kStage) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
@@ -130,7 +130,7 @@ void enter_new_root(const Plan& plan) {
     fail_in_child(plan, "making the root folder read-only");
 }
 
-// Without the other namespaces only root gets this one; for an ordinary user the name stays
+// Without the other namespaces only root can use this one; for an ordinary user the name stays
 // visible.
 void hide_host_name(const Plan& plan) {
   if (!plan.confined || (!plan.namespaces && unshare(CLONE_NEWUTS) != 0)) return;
@@ -142,15 +142,15 @@ void hide_host_name(const Plan& plan) {
 [[noreturn]] void run_child(const Plan& plan) {
   char byte;
   if (read(plan.go, &byte, 1) != 1)
-    _exit(1);  // the identity maps are written, or the parent gave up
-  setsid();    // a signal to the process group, ^C also, stops at its border
+    _exit(1);  // the parent writes after the identity maps, or gives up
+  setsid();    // own session: signals to the process group, also ^C, do not cross it
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int number = 1; number < 32; ++number)
     signal(number, SIG_DFL);
   if (plan.namespaces) {
-    // Raw calls: libc's would tell the other threads, which do not exist here.
+    // Raw calls: libc's would notify the other threads, which do not exist here.
     if (plan.drop_groups && syscall(SYS_setgroups, 0, nullptr) != 0)
       fail_in_child(plan, "dropping groups");
     if (syscall(SYS_setresgid, 0, 0, 0) != 0 || syscall(SYS_setresuid, 0, 0, 0) != 0)
@@ -160,11 +160,11 @@ void hide_host_name(const Plan& plan) {
   hide_host_name(plan);
   if (chdir("/") != 0) fail_in_child(plan, "changing the folder");
   umask(077);
-  // Every other descriptor closes at exec; those that lack the flag close here.
+  // Every other descriptor closes at exec; those without the flag are closed here.
   constexpr int kControl = 3, kHigh = 200;
   const int control = fcntl(plan.control, F_DUPFD, kHigh);
   const int errors = fcntl(plan.errors, F_DUPFD, kHigh);
-  // The one of the new root: by a descriptor of the old one its times could be changed.
+  // From the new root: through a descriptor of the old one its times could be changed.
   const int null =
       fcntl(plan.namespaces ? open("/dev/null", O_RDWR | O_CLOEXEC) : plan.null, F_DUPFD, kHigh);
   const int failure = fcntl(plan.failure, F_DUPFD_CLOEXEC, kHigh);
@@ -188,7 +188,7 @@ bool write_text(const std::string& path, const std::string& text) {
   return file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-// Root of the new namespace is an ordinary user outside: this one, or nobody where this one is
+// Root in the new namespace is an ordinary user outside: the current one, or nobody if that is
 // root.
 bool write_identity_maps(pid_t pid, bool keep_groups) {
   const std::string folder = fmt::format("/proc/{}/", pid);
@@ -223,8 +223,7 @@ ConfinedProcess launch_python(const Interpreter& interpreter, const std::string&
   plan.executable = interpreter.executable.string();
 
   std::vector<std::string> arguments = {plan.executable, "-s", "-B", "-c", script};
-  // Fixed hashing: the same program gets the same verdict every time. One thread: forks must be
-  // safe.
+  // Fixed hashing: a program always gets the same verdict. One thread: forks must be safe.
   std::vector<std::string> environment = {
       "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1",       "PYTHONUTF8=1",      "HOME=/tmp",
       "LANG=C.UTF-8",     "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "TZ=UTC"};
@@ -253,7 +252,7 @@ ConfinedProcess launch_python(const Interpreter& interpreter, const std::string&
                                std::strerror(errno)),
                    {.remedy = "see `antisd doctor`"});
   if (pid == 0) {
-    // The child's own copy must go, or the pipe never ends and the read below never fails.
+    // The child's own copy must be closed, or the read below never ends.
     close(go_write.get());
     run_child(plan);
   }

@@ -52,8 +52,7 @@ std::string output_of(const std::string& python) {
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, write_end.get(), 1);
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  posix_spawnattr_t
-      attributes;  // signals that this program ignores are the interpreter's own again
+  posix_spawnattr_t attributes;  // resets signals that this program ignores
   posix_spawnattr_init(&attributes);
   sigset_t ignored_here;
   sigemptyset(&ignored_here);
@@ -83,7 +82,7 @@ std::string output_of(const std::string& python) {
   return text;
 }
 
-// Sorted, without links, without folders that lie in another one of the list.
+// Sorted, links resolved, without folders inside other listed folders.
 std::vector<fs::path> tidy(const std::set<fs::path>& paths) {
   std::vector<fs::path> kept;
   for (const fs::path& path : paths) {
@@ -130,7 +129,7 @@ Interpreter find_interpreter(const std::string& path) {
   if (!multiarch.empty())
     for (const char* base : {"/usr/lib/", "/lib/"})
       add(base + multiarch);
-  // The dynamic linker and, outside of Debian, the shared libraries.
+  // The dynamic linker and, on systems other than Debian, the shared libraries.
   for (const char* folder : {"/lib64", "/usr/lib64", "/etc/ld.so.cache", "/etc/alternatives"})
     add(folder);
   const std::string libdir = answer["libdir"].get<std::string>();

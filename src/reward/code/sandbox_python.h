@@ -1,4 +1,4 @@
-// The interpreter that runs graded programs, and the files that belong to it.
+// The interpreter that runs graded programs, and its files.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@ struct Interpreter {
   std::filesystem::path executable;      // symbolic links resolved
   std::vector<std::string> import_path;  // sys.path
   std::vector<std::filesystem::path>
-      readable;         // everything a program may read: library, modules, shared libraries
+      readable;         // everything that a program may read: library, modules, shared libraries
   std::string version;  // "3.11.2"
   bool numpy = false;
 };
 
-// Asks the interpreter about itself. An empty path means /usr/bin/python3, or else the first
-// python3 on PATH. Throws InputError where there is none or it is older than 3.9.
+// Queries the interpreter. An empty path means /usr/bin/python3, or else the first python3 on PATH.
+// Throws InputError if there is none or it is older than 3.9.
 Interpreter find_interpreter(const std::string& path);
 
 }  // namespace antisd::inline reward

@@ -1,5 +1,5 @@
-// What programs may not do to the machine (testdata/reward/attack), each bounded so that it would
-// be harmless even if the sandbox failed.
+// Attacks on the machine (testdata/reward/attack), each limited so that it would be harmless even
+// if the sandbox failed.
 #include <atomic>
 #include <fstream>
 
@@ -70,7 +70,7 @@ TEST_P(AttackWithoutNamespaces, IsHeld) {
   EXPECT_EQ(grade.correct, true) << grade.reason;
 }
 
-// Without namespaces seccomp holds the number of processes, not a limit that could be raised.
+// Without namespaces seccomp limits the number of processes, not an rlimit that could be raised.
 std::vector<std::string> names_without_limits() {
   std::vector<std::string> names = testing::fixture_names("reward/attack");
   std::erase(names, "raise_limits");
@@ -134,7 +134,7 @@ TEST(Sandbox, NoNetwork) {
 
 std::atomic<int> urgent_signals = 0;
 
-// SIGURG does nothing where no one waits for it.
+// SIGURG is ignored by default.
 TEST(Sandbox, SignalsToTheGroupAndTheParentStayInside) {
   struct sigaction action = {}, before = {};
   action.sa_handler = [](int) { ++urgent_signals; };
@@ -227,7 +227,7 @@ thread.start(); thread.join()
       << run(sandbox_grader(), program, "20000").reason;
 }
 
-// The full sandbox, and the reduced one where it can be had.
+// The full sandbox, and the reduced one if available.
 std::vector<CodeGrader*> confined_graders() {
   std::vector<CodeGrader*> graders = {&sandbox_grader()};
   if (probe_sandbox().landlock_abi > 0) graders.push_back(&reduced_grader());
@@ -240,7 +240,7 @@ std::vector<std::int64_t> times_of(const std::string& path) {
   return {file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_ctim.tv_sec, file.st_ctim.tv_nsec};
 }
 
-// By path and by what a program has as standard input and output.
+// By path and through the program's standard input and output.
 TEST(Sandbox, TimesOfTheHostsDevicesStay) {
   const char* devices[] = {"/dev/null", "/dev/zero", "/dev/urandom"};
   const char* program =
@@ -270,8 +270,8 @@ TEST(Sandbox, DevicesCanBeUsed) {
               "");
 }
 
-// Landlock knows nothing of modes and times, and its first versions nothing of lengths: without a
-// mount namespace the path of any file of the user's would do.
+// Landlock does not cover modes and times, and its first versions not lengths: without a mount
+// namespace, any file of the user's would be reachable by its path.
 TEST(Sandbox, FilesOfTheUserKeepModeTimesAndLength) {
   testing::TemporaryFolder folder;
   const std::string path = (folder / "mine").string();
@@ -292,7 +292,7 @@ TEST(Sandbox, FilesOfTheUserKeepModeTimesAndLength) {
   }
 }
 
-// In reduced mode only root can have a name of its own for the program.
+// In reduced mode only root can hide the host name.
 TEST(Sandbox, HostNameIsHidden) {
   const char* program = "import os, socket\nprint(socket.gethostname(), os.uname().nodename)";
   EXPECT_EQ(run(sandbox_grader(), program, "sandbox sandbox").reason, "");

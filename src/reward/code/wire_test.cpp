@@ -1,4 +1,4 @@
-// What the graders read from processes that run others' code.
+// What the graders read from processes that run untrusted code.
 #include <gmock/gmock.h>
 
 #include "core/testing.h"
@@ -29,7 +29,7 @@ TEST(Wire, ResultsLineByLine) {
 }
 
 // The program chooses the words of its errors; Python writes half of a surrogate pair as \ud800,
-// which is no text. The failure counts all the same.
+// which is invalid. The failure still counts.
 TEST(Wire, AReasonThatIsNoTextIsStillAFailure) {
   for (const char* line :
        {"f \"\\ud800\"\n", "f \"\xff\"\n", "f 12\n", "f {\"a\":1}\n", "f \"cut\n", "f ?\n"}) {
@@ -49,7 +49,7 @@ TEST(Wire, MessagesOfTheInterpreter) {
         R"({"ended": 99999999999, "status": 9, "cpu": 0})", R"({"started": null})",
         R"({"started": ["a"]})", R"({"failed": 3})", R"({"time": "soon"})", R"({"unknown": 1})"})
     EXPECT_THAT(testing::error_of([&] { read_zygote_message(text); }),
-                ::testing::HasSubstr("no message"))
+                ::testing::HasSubstr("invalid message"))
         << text;
 }
 

@@ -1,4 +1,4 @@
-// The boxes of a response, and which of them answer together.
+// The boxes of a response, and which of them form one answer.
 #include <algorithm>
 
 #include "reward/math/answer_extract.h"
@@ -12,7 +12,7 @@ struct Box {
   std::string_view content;
 };
 
-// The box whose command starts at `at`, where it is one with an end and a content.
+// The box whose command starts at `at`, if it is complete and not empty.
 std::optional<Box> read_box(std::string_view text, std::size_t at) {
   std::size_t behind = at;
   for (const std::string_view name : {"\\boxed", "\\fbox", "\\framebox"})
@@ -39,7 +39,7 @@ std::optional<Box> read_box(std::string_view text, std::size_t at) {
 }
 
 std::optional<Box> box_before(std::string_view text, std::size_t limit) {
-  // Unfinished boxes are rare, but a text may be nothing else: give up before that costs much.
+  // Unfinished boxes are rare, but a text may consist of them: limit the cost.
   int tries = 0;
   while (limit > 0 && tries < 8) {
     const std::string_view head = text.substr(0, limit);
@@ -55,7 +55,7 @@ std::optional<Box> box_before(std::string_view text, std::size_t limit) {
   return std::nullopt;
 }
 
-// Without what only lays out a text, at its end: blanks, $, braces, bold marks, \\( and \\text{.
+// Without layout at the end: blanks, $, braces, bold marks, \\( and \\text{.
 std::string_view without_layout_behind(std::string_view text) {
   static constexpr std::string_view kMarks[] = {
       "\\text{", "\\mbox{", "\\textbf{", "\\quad", "\\(", "\\)", "\\[", "\\]", "\\,", "\\;", "\\ "};
@@ -69,7 +69,7 @@ std::string_view without_layout_behind(std::string_view text) {
   return text;
 }
 
-// Without what names the next box: "y =", "x_2 =" or "(b)".
+// Without the name of the next box: "y =", "x_2 =" or "(b)".
 std::string_view without_name_behind(std::string_view gap) {
   const auto named = [](char c) {
     return is_letter(c) || is_digit(c) || std::string_view("_{}'\\").find(c) != npos;
@@ -87,7 +87,7 @@ std::string_view without_name_behind(std::string_view gap) {
   return gap;
 }
 
-// Whether two boxes with this between them answer together: nothing but layout in one line, or a
+// Whether two boxes with this text between them form one answer: only layout in one line, or a
 // phrase that ends with a comma, "and" or "or": "papers and", ", y =", "for (a), and for (b)".
 bool joins_boxes(std::string_view gap) {
   if (gap.size() > 60) return false;
@@ -103,7 +103,7 @@ bool joins_boxes(std::string_view gap) {
          ends_with_word("or");
 }
 
-// "The final answer is $7$.", said again behind a box of some step.
+// "The final answer is $7$.", repeated after the box of some step.
 std::optional<std::string> final_formula(std::string_view text) {
   static constexpr std::string_view kWords = "final answer is";
   const std::size_t at = text.rfind(kWords);

@@ -33,7 +33,7 @@ std::optional<long> number_word(std::string_view word) {
   return std::nullopt;
 }
 
-// A relation is compared as such, or as what it assigns.
+// A relation is compared as a relation, or as the value it assigns.
 bool is_set_like(Expression e) {
   return is_surely_set(e) || e->op == Op::kSet || e->op == Op::kTuple;
 }
@@ -86,7 +86,7 @@ Comparison AnswerComparer::compare(Expression a, Expression b) {
   return compare_quantities(a, b);
 }
 
-// "The answer is 5" against 5: words in front of a value say nothing where the other side has none.
+// "The answer is 5" against 5: words before a value are ignored if the other side has none.
 Expression AnswerComparer::without_words(Expression e, Expression other) {
   const bool joined =
       e->op == Op::kMultiply || e->op == Op::kAdd;  // "the sum is -5" looks like one
@@ -151,7 +151,7 @@ Comparison AnswerComparer::compare_unordered(Items a, Items b, bool drop_repeats
     b = without_repeats(std::move(b));
   }
   if (a.size() != b.size()) return Comparison::kDifferent;
-  // Equality is transitive, so the first partner that fits is as good as any.
+  // Equality is transitive, so the first matching partner is as good as any.
   bool unknown = false;
   for (Expression item : a) {
     const auto partner = std::find_if(b.begin(), b.end(), [&](Expression other) {
@@ -167,7 +167,7 @@ Comparison AnswerComparer::compare_unordered(Items a, Items b, bool drop_repeats
 
 Comparison AnswerComparer::compare_ratios(Expression a, Expression b) {
   if (a->args.size() != b->args.size()) return Comparison::kDifferent;
-  // Nothing is in proportion to zero: 10:00 is a time.
+  // Zero has no ratio: 10:00 is a time.
   const auto zero = [](Expression e) { return e->op == Op::kNumber && e->value.sign() == 0; };
   if (std::any_of(a->args.begin(), a->args.end(), zero) ||
       std::any_of(b->args.begin(), b->args.end(), zero))

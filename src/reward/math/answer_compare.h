@@ -1,6 +1,6 @@
-// Whether two parsed answers say the same: numbers, expressions, equations, sets, tuples, matrices.
+// Whether two parsed answers are equal: numbers, expressions, equations, sets, tuples, matrices.
 //
-// Conventions, where opinions differ:
+// Conventions where there are several:
 // - a list "1, 2, 3" and a set are order-free; against a tuple (1, 2, 3) the written order counts;
 // - (1, 2) and [1, 2] differ, as do all brackets of pairs; of longer tuples any bracket will do;
 // - "x = 5" equals "5"; "x = 5" and "y = 5" differ; chains a = b = c mean a = c; 7 = a + b states

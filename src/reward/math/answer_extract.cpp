@@ -10,14 +10,14 @@ namespace antisd::inline reward::math {
 namespace {
 
 constexpr std::size_t kMaxBareBytes =
-    50'000;  // longer texts are no answers, so no words are looked for
+    50'000;  // longer texts are not answers, so they are not searched for words
 
-// The last formulas that belong together, where a text has formulas and its other parts no numbers.
+// The last formulas that form one answer, if a text has formulas and no numbers outside them.
 std::optional<std::string> last_formulas(std::string_view text) {
   const std::vector<Formula> all = formulas(text);
   if (all.empty()) return std::nullopt;
   const std::string_view tail = text.substr(all.back().end);
-  // "$x$ = 5" continues behind its formula.
+  // "$x$ = 5" continues after its formula.
   if (std::any_of(tail.begin(), tail.end(), [](char c) { return is_digit(c) || c == '='; }))
     return std::nullopt;
   std::size_t first = all.size() - 1;
@@ -32,7 +32,7 @@ std::optional<std::string> last_formulas(std::string_view text) {
   return answer;
 }
 
-// The end of the sentence that starts at the beginning of `text`.
+// The end of the first sentence of `text`.
 std::size_t sentence_end(std::string_view text) {
   int level = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -45,7 +45,7 @@ std::size_t sentence_end(std::string_view text) {
   return text.size();
 }
 
-// "4 (since 2 + 2 = 4)" without its remark: a last bracket that holds a word.
+// "4 (since 2 + 2 = 4)" without its remark: a final bracket that contains a word.
 std::string_view without_remark(std::string_view text) {
   const std::size_t open = text.rfind(" (");
   if (open == npos || open == 0 || !text.ends_with(")")) return text;
@@ -58,7 +58,7 @@ std::string_view without_remark(std::string_view text) {
   return text;
 }
 
-// The number of a sentence that has several words and just one number: "She sold 18 of them".
+// The number of a sentence with several words and exactly one number: "She sold 18 of them".
 std::string_view only_number(std::string_view text) {
   int words = 0, numbers = 0;
   std::string_view number;
@@ -90,9 +90,9 @@ bool tells(std::string_view text) {
          text.find("\\(") != npos || text.find("\\[") != npos;
 }
 
-// The last sentence with a number or formula, of a text that is a whole solution.
+// The last sentence with a number or formula, if the text is a whole solution.
 std::string_view last_telling_sentence(std::string_view text) {
-  static constexpr std::size_t kShortestSolution = 100;  // bytes; anything shorter is read whole
+  static constexpr std::size_t kShortestSolution = 100;  // bytes; shorter texts are read whole
   if (text.size() < kShortestSolution) return text;
   std::size_t end = text.size();
   for (std::size_t at = text.size() - 1; at-- > 0;) {
@@ -109,12 +109,12 @@ std::string_view last_telling_sentence(std::string_view text) {
   return tells(text.substr(0, end)) ? text.substr(0, end) : text;
 }
 
-// An answer out of its formulas, or out of the few words around it.
+// The answer from its formulas, or without the few words around it.
 std::string without_prose(std::string_view text) {
   if (auto inside = last_formulas(text)) return *inside;
   // "x is 5", "It equals 5", "Solution: 5"
   std::size_t start = 0;
-  int level = 0;  // of braces: \text{the value is } 5 stays whole
+  int level = 0;  // of braces: \text{the value is } 5 is read whole
   for (std::size_t at = 1; at < text.size(); ++at) {
     level += (text[at - 1] == '{') - (text[at - 1] == '}');
     if (text[at - 1] != ' ' || level > 0) continue;
@@ -138,7 +138,7 @@ std::string without_prose(std::string_view text) {
   return std::string(text);
 }
 
-// The line below a line that says nothing but "Final answer", in bold or as a heading.
+// The line after a line with only "Final answer", in bold or as a heading.
 std::optional<std::string> below_heading(std::string_view before, std::string_view behind) {
   static constexpr std::string_view kMarks = " *#:_";
   static constexpr std::size_t kLongestHeading = 40;
@@ -234,7 +234,7 @@ std::optional<std::string> last_number(std::string_view text) {
         continue;
       }
       for (int part = 0; part < 2 && end != npos; ++part) {
-        // Parts of a number are short; longer groups are none.
+        // Parts of a number are short; longer groups are not.
         end = end < text.size() && text[end] == '{'
                   ? group_end(text.substr(0, std::min(end + 200, text.size())), end)
                   : npos;

@@ -1,5 +1,5 @@
-// Real gold answers, where the shared data lies beside the checkout: each must equal itself in
-// another spelling, by mathematics rather than by identical text, and be decidable.
+// Real gold answers, if the shared data is beside the checkout: each must equal itself in another
+// spelling, by mathematics rather than by identical text, and be decidable.
 #include <fstream>
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ std::string other_symbols(std::string text) {
   return text;
 }
 
-// \{a, b, c\} -> \{c, b, a\}, where the elements hold no brackets of their own.
+// \{a, b, c\} -> \{c, b, a\}, if the elements contain no brackets.
 std::string other_order(const std::string& text) {
   if (!text.starts_with("\\{") || !text.ends_with("\\}") ||
       text.find_first_of("()[]|:<>=_&\\", 2) != text.size() - 2)
@@ -65,7 +65,7 @@ std::string other_order(const std::string& text) {
   return fmt::format("\\{{{}\\}}", reversed);
 }
 
-// (a)/(b) for plain integers, where no digit stands in front (a mixed number would change).
+// (a)/(b) for plain integers without a digit before them (a mixed number would change).
 std::string slashed(const std::string& text) {
   std::string result;
   std::size_t at = 0;
@@ -116,7 +116,7 @@ TEST(GoldAnswers, EqualThemselvesInOtherSpellings) {
       }
     }
   std::cout << faults << " of " << rows << " rows are not decided as correct\n";
-  // The bar is 0.5 %; two rows have an empty gold answer upstream.
+  // The limit is 0.5 %; two rows have an empty gold answer upstream.
   EXPECT_LE(faults * 1000, rows);
 }
 

@@ -1,4 +1,4 @@
-// Matrices: what is written as sums, multiples, products and transposes of them is worked out.
+// Matrices: evaluates sums, multiples, products and transposes of them.
 #include <algorithm>
 
 #include "reward/math/answer_compare.h"
@@ -6,7 +6,7 @@
 namespace antisd::inline reward::math {
 namespace {
 
-constexpr std::size_t kMaxProductSize = 12;  // rows and columns of a product that is worked out
+constexpr std::size_t kMaxProductSize = 12;  // rows and columns of an evaluated product
 
 bool is_vector(Expression e) {
   return e->op == Op::kMatrix &&
@@ -40,7 +40,7 @@ Expression at(Expression matrix, std::size_t row, std::size_t column) {
   return matrix->args[row]->args[column];
 }
 
-// Null where the shapes do not fit.
+// Null if the dimensions do not fit.
 Expression sum(Arena& arena, Expression a, Expression b) {
   if (a->args.size() != b->args.size() || columns(a) != columns(b)) return nullptr;
   return make_matrix(arena, a->args.size(), columns(a), [&](std::size_t r, std::size_t c) {
@@ -62,7 +62,7 @@ Expression product(Arena& arena, Expression a, Expression b) {
 
 }  // namespace
 
-// The matrix that an expression with matrices in it comes to, or the expression itself.
+// The value of an expression with matrices, or the expression itself.
 Expression AnswerComparer::as_matrix(Expression e) {
   if (e->op == Op::kMatrix || !contains(e, Op::kMatrix)) return e;
   const auto scaled = [&](Expression matrix, auto&& change) {

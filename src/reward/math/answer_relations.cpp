@@ -11,7 +11,7 @@ bool is_equation(Expression e) {
   return e->op == Op::kRelation && e->name.find_first_not_of(relation::kEqual) == std::string::npos;
 }
 
-// What a value is given to: x, AB, f(x), dy/dx, (x, y).
+// The left side of an assignment: x, AB, f(x), dy/dx, (x, y).
 bool is_name(Expression e) {
   switch (e->op) {
     case Op::kSymbol:
@@ -39,7 +39,7 @@ bool is_assignment(Expression e) {
   return is_equation(e) && is_name(e->args[0]);
 }
 
-// The value of an equation that states one; null where it relates unknowns.
+// The value that an equation states; null if it relates unknowns.
 Expression stated_value(Expression e) {
   if (is_assignment(e)) return e->args.back();
   if (!variables(e->args[0]).empty()) return nullptr;
@@ -54,7 +54,7 @@ Expression AnswerComparer::difference(Expression a, Expression b) {
   return arena_.make(Op::kAdd, {a, arena_.make(Op::kNegate, {b})});
 }
 
-// The sides of "1/3 \approx 0.333", each an answer; the name in "x \approx 3" is none.
+// The sides of "1/3 \approx 0.333", each an answer; the name in "x \approx 3" is not.
 std::vector<Expression> AnswerComparer::approximate_sides(Expression e) {
   const std::size_t at =
       e->op == Op::kRelation ? e->name.find(relation::kApproximate) : std::string::npos;
@@ -83,7 +83,7 @@ Comparison AnswerComparer::compare_relations(Expression a, Expression b) {
     Expression equation = equation_a ? a : b, other = equation_a ? b : a;
     if (other->op == Op::kRelation) return Comparison::kDifferent;
     Expression value = stated_value(equation);
-    // A list of values against an equation states one value too few.
+    // A list of values against one equation: the equation states too few values.
     return value == nullptr ? Comparison::kDifferent : compare(value, other);
   }
   if (a->op == Op::kRelation && b->op == Op::kRelation) return compare_inequalities(a, b);
@@ -115,7 +115,7 @@ Comparison AnswerComparer::compare_equations(Expression a, Expression b) {
     return Comparison::kEqual;
   Expression left = difference(a->args.front(), a->args.back());
   Expression right = difference(b->args.front(), b->args.back());
-  // xy = 1 and y = 1/x: one numerator.
+  // xy = 1 and y = 1/x have the same numerator.
   Normalizer normalizer(budget_);
   const auto form_left = normalizer.normalize(left), form_right = normalizer.normalize(right);
   if (form_left && form_right &&

@@ -8,7 +8,7 @@
 namespace antisd::inline reward::math {
 namespace {
 
-// A value without what it is measured in.
+// A value without its unit.
 struct Quantity {
   Expression value;
   std::string unit;
@@ -38,8 +38,8 @@ Quantity peel(Arena& arena, Expression e) {
   return result;
 }
 
-// The factor from one known unit to the other; 0 where they measure different things; nothing where
-// one of them is not known.
+// The factor from one known unit to the other; 0 if they measure different things; nothing if one
+// is unknown.
 std::optional<Rational> unit_factor(std::string_view from, std::string_view to) {
   const auto split = [](std::string_view unit) {
     const std::size_t caret = unit.find('^');
@@ -59,7 +59,7 @@ std::optional<Rational> unit_factor(std::string_view from, std::string_view to) 
   return ratio.power(power_a[0] - '0');
 }
 
-// 4343_6 against 4343: the base goes without saying where the problem asks for it.
+// 4343_6 against 4343: the base may be omitted if the problem asks for it.
 bool same_digits(Expression a, Expression b) {
   if (a->op != Op::kCall || a->name != "based") std::swap(a, b);
   return a->op == Op::kCall && a->name == "based" && b->op == Op::kNumber &&
@@ -115,7 +115,7 @@ Comparison AnswerComparer::compare_quantities(Expression a, Expression b) {
   if (left.percent == right.percent) return plain;
   const auto hundredth = [&](const Quantity& q) {
     if (!q.percent) return q.value;
-    if (q.value->op == Op::kNumber && q.value->decimals >= 0)  // still a decimal, two places on
+    if (q.value->op == Op::kNumber && q.value->decimals >= 0)  // with two more decimals
       return arena_.number(q.value->value / Rational(100), q.value->decimals + 2);
     return arena_.make(Op::kDivide, {q.value, arena_.number(100)});
   };
@@ -162,7 +162,7 @@ Comparison AnswerComparer::compare_scalars(Expression a, Expression b) {
 bool AnswerComparer::is_close(Expression gold, Expression found) try {
   Evaluator left({0}, budget_), right({0}, budget_);
   const Complex x = left.evaluate(gold), gap = x - right.evaluate(found);
-  // A hair more, so that the stated bound itself is within.
+  // Slightly more, so that the stated bound itself is included.
   return gap.log2() <= x.log2() + std::log2(relative_tolerance_) + 1e-9;
 } catch (const Undefined&) {
   return false;
@@ -178,7 +178,7 @@ bool AnswerComparer::approximates(Expression decimal, Expression exact) try {
   if (literal->value < Rational(1) / Rational(1000)) return false;  // too few digits to tell
   const Rational unit = Rational(10).power(-literal->decimals);
   const Rational written = decimal->op == Op::kNegate ? -literal->value : literal->value;
-  // Rounded: within half a unit; cut off: within one, on the side of zero.
+  // Rounded: within half a unit; truncated: within one unit, towards zero.
   Evaluator evaluator({0}, budget_);
   const Complex z = evaluator.evaluate(exact);
   if (!z.is_real()) return false;
@@ -186,7 +186,7 @@ bool AnswerComparer::approximates(Expression decimal, Expression exact) try {
   if (!(Real::from(unit / Rational(2)) < gap.absolute())) return true;
   return gap.absolute() < Real::from(unit) && (gap.sign() == z.re.sign());
 } catch (const Undefined&) {
-  return false;  // a value that does not exist is approximated by nothing
+  return false;  // an undefined value has no approximation
 }
 
 }  // namespace antisd::inline reward::math

@@ -1,4 +1,4 @@
-// Small readers that the search for an answer in prose is made of.
+// Small scanners for finding an answer in prose.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ bool starts_with_word(std::string_view text, std::string_view word);
 // Without blanks and bold marks at both ends.
 std::string_view trim(std::string_view text);
 
-// What may stand between two formulas that belong together: a comma, "and" or "or", and layout.
+// What may separate formulas of one answer: a comma, "and" or "or", and layout.
 bool is_connector(std::string_view gap);
 
 // "a, b, c"

@@ -7,7 +7,7 @@
 namespace antisd::inline reward::math {
 namespace {
 
-// Ends cannot be ordered (not real, or too imprecise): the expression is no set of reals.
+// Ends cannot be ordered (not real, or too imprecise): the expression is not a set of reals.
 struct NotReal {};
 
 int infinity_sign(Expression e) {
@@ -42,7 +42,7 @@ bool is_empty(const Piece& piece, Budget& budget) {
   return sign > 0 || (sign == 0 && !(piece.low_closed && piece.high_closed));
 }
 
-// Whether b starts where a ends or before, without a gap; a starts no later than b.
+// Whether b starts at or before the end of a, without a gap; a starts no later than b.
 bool touches(const Piece& a, const Piece& b, Budget& budget) {
   if (a.high == nullptr || b.low == nullptr) return true;
   const int sign = order(b.low, a.high, budget);
@@ -52,7 +52,7 @@ bool touches(const Piece& a, const Piece& b, Budget& budget) {
 RealSet canonical(RealSet pieces, Budget& budget) {
   if (pieces.size() > 200) throw BudgetExceeded("a set has too many parts");
   std::erase_if(pieces, [&](const Piece& piece) { return is_empty(piece, budget); });
-  // Insertion sort: its comparison may throw, and answers have few parts.
+  // Insertion sort: its comparison may throw, and answers have few pieces.
   for (std::size_t k = 1; k < pieces.size(); ++k)
     for (std::size_t j = k; j > 0 && order_low(pieces[j], pieces[j - 1], budget) < 0; --j)
       std::swap(pieces[j], pieces[j - 1]);
@@ -105,7 +105,7 @@ bool is_variable(Expression e) {
   return name && !variables(e).empty();
 }
 
-// What one relation "variable ? bound" says about the variable.
+// The set of values for which "variable ? bound" holds.
 std::optional<RealSet> half_line(Expression bound, char relation, bool variable_left,
                                  Budget& budget) {
   if (!variables(bound).empty() && infinity_sign(bound) == 0) return std::nullopt;
@@ -160,8 +160,8 @@ std::optional<RealSet> from_relation(Expression e, Budget& budget) {
   return result;
 }
 
-// "x < 1 or x > 2" and "x > 1 and x < 2" read alike here: parts that meet are conditions on one
-// variable, parts that do not are alternatives.
+// "x < 1 or x > 2" and "x > 1 and x < 2" look the same here: parts that intersect are conditions on
+// one variable, parts that do not are alternatives.
 std::optional<RealSet> from_list(Expression e, Budget& budget) {
   std::optional<RealSet> both;
   RealSet either;

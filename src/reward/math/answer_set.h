@@ -18,16 +18,15 @@ struct Piece {
 // Sorted, disjoint and not adjacent; a point is a closed piece with low == high.
 using RealSet = std::vector<Piece>;
 
-// A condition on |x| as the same condition on x or on -x, whichever is not negative; anything else
-// as it is. Lists and unions are gone through.
+// A condition on |x| as the same condition on x or -x, whichever is not negative; anything else
+// unchanged. Applies to the members of lists and unions.
 Expression without_bars(Arena& arena, Expression e);
 
-// The set that an expression denotes, or nothing where it is not such a set. An equation is not
-// one.
+// The set that an expression denotes, or nothing if it is not such a set. An equation is not one.
 std::optional<RealSet> to_real_set(Expression e, Budget& budget);
 
-// Whether an expression can only be meant as a set of numbers: an inequality, a union, an interval
-// with mixed brackets or an infinite end. (1, 2) may as well be a point.
+// Whether an expression can only be a set of numbers: an inequality, a union, an interval with
+// mixed brackets or an infinite end. (1, 2) may also be a point.
 bool is_surely_set(Expression e);
 
 bool equal_sets(const RealSet& a, const RealSet& b, Budget& budget);

@@ -64,7 +64,7 @@ std::optional<std::string> leading_verdict(std::string_view answer) {
     word += lower(c);
   }
   if (word != "yes" && word != "no" && word != "true" && word != "false") return std::nullopt;
-  // "no solution" and the like are no verdicts.
+  // "no solution" and the like are not verdicts.
   if (word.size() < answer.size() && (answer[word.size()] == ' ' || answer[word.size()] == '-'))
     return std::nullopt;
   return word;

@@ -7,14 +7,14 @@
 
 namespace antisd::inline reward::math {
 
-// The answer without blanks, layout and case; equal keys mean the same text.
+// The answer without spaces, layout and case; equal keys mean the same text.
 std::string text_key(std::string_view answer);
 
 // The letter of a multiple-choice answer: "A", "(A)", "A)", "\textbf{(A)}", "(A) 12", "A. 12".
-// Without `strict`, what follows the letter may be anything.
+// Without `strict`, anything may follow the letter.
 std::optional<char> choice_letter(std::string_view answer, bool strict);
 
-// What stands behind the letter in "(A) 12" and "\textbf{(A)}\ 12"; the answer itself elsewhere.
+// The text after the letter in "(A) 12" and "\textbf{(A)}\ 12"; otherwise the answer itself.
 std::string_view without_choice_letter(std::string_view answer);
 
 // Whether the answer starts with yes, no, true or false, and which: "Yes, it converges" -> "yes".

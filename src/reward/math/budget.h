@@ -1,5 +1,5 @@
-// What one grade may spend. Every loop and recursion of the math grader counts its steps here, so
-// that no text, however built, keeps a worker longer than the stated milliseconds.
+// Limits on the cost of one grade. Every loop and recursion of the math grader counts its steps
+// here, so that no text keeps a worker longer than the stated milliseconds.
 #pragma once
 
 #include <ctime>
@@ -12,8 +12,8 @@ inline constexpr int kMaxDepth = 120;                   // of nested brackets, b
 inline constexpr std::size_t kMaxAnswerBytes = 10'000;  // longer answers are not parsed
 
 // Counted in steps of roughly a microsecond, so that the same texts give the same verdict on every
-// machine and under every load; the thread's own clock is a second line of defence against steps
-// that cost more than they say.
+// machine and under every load; the thread's own clock is a second limit, for steps that cost more
+// than counted.
 class Budget {
  public:
   explicit Budget(int milliseconds)

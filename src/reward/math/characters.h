@@ -1,4 +1,4 @@
-// Characters and braces as answers are written with them: ASCII, whatever the locale.
+// Characters and braces of answers: ASCII, independent of the locale.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ inline std::string lower(std::string_view text) {
   return result;
 }
 
-// The end of the group opening at `open` (its closing brace), or npos. A backslash hides what
-// follows it.
+// The end of the group that opens at `open` (its closing brace), or npos. A backslash escapes the
+// next character.
 inline std::size_t group_end(std::string_view text, std::size_t open) {
   std::size_t level = 0;
   for (std::size_t at = open; at < text.size(); ++at) {

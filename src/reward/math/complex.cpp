@@ -1,5 +1,5 @@
-// Complex arithmetic with error bounds, on top of the real functions of math_real.cpp. Bounds are
-// first-order with a few bits to spare; equality is decided with a margin far above that.
+// Complex arithmetic with error bounds, based on the real functions of real.cpp. Bounds are
+// first-order with a few bits to spare; equality is decided with a far larger margin.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ double log_add(double a, double b) {
   return std::max(a, b) + 1;
 }
 
-// Rounding of a result this large, on top of what its operands bring.
+// Adds the rounding error of a result of this size to that of its operands.
 Complex finish(Complex z, double error) {
   const double size = z.log2();
   if (size > kMaxLog2 || error > kMaxLog2) throw BudgetExceeded("a value is too large");

@@ -18,8 +18,8 @@ std::uint64_t hash_text(std::string_view text, std::uint64_t seed) {
   return mix(seed);
 }
 
-// The leading bits of a value that is known far better than they say. The tiny bias keeps exact
-// values and their rounded twins on the same side of a step.
+// The leading bits of a value, far fewer than are known. The tiny bias keeps exact values and their
+// rounded equivalents on the same side of a step.
 std::uint64_t hash_value(const Complex& z, std::uint64_t seed) {
   for (const Real* part : {&z.re, &z.im}) {
     if (part->log2() <= z.error + 40) {
@@ -143,7 +143,7 @@ Complex Evaluator::power(Expression e) {
     const std::optional<long> above = exponent->numerator().to_long();
     if (above) return complex_integer_power(complex_sqrt(base), *above);
   }
-  // Odd roots of negative numbers are real, as school has it.
+  // Odd roots of negative numbers are real, as in school mathematics.
   if (negative && below && *below % 2 == 1) {
     const std::optional<long> above = exponent->numerator().to_long();
     const Complex flipped{-base.re, Real(), base.error};
@@ -196,7 +196,7 @@ Complex Evaluator::call(Expression e) {
   return opaque(e);
 }
 
-// Factorials and binomials of whatever turns out to be a small integer here.
+// Factorials and binomials of values that turn out to be small integers.
 Complex Evaluator::combinatorial(Expression e) {
   if (const auto value = exact_value(e, budget_)) return Complex::from(*value);
   if (variables(e).empty() && e->name == "factorial")

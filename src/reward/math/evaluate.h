@@ -1,9 +1,9 @@
-// The value of an expression: exactly, where it is rational, or numerically at a chosen point.
+// The value of an expression: exact if it is rational, otherwise numeric at a chosen point.
 //
-// Variables get values derived from their names and a seed, so that the same variable has the same
-// value on both sides of a comparison. What has no numeric meaning (an unknown function, a set
-// inside a call) gets a value derived from its name and the values of its parts: it equals itself,
-// however its parts are written, and nothing else.
+// Variables get values derived from their names and a seed, so that a variable has the same value
+// on both sides of a comparison. What has no numeric meaning (an unknown function, a set inside a
+// call) gets a value derived from its name and the values of its parts: it equals only itself,
+// however its parts are written.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@
 
 namespace antisd::inline reward::math {
 
-// The value of an expression without variables, where it is a rational number that fits.
+// The value of an expression without variables, if it is a rational number that fits.
 std::optional<Rational> exact_value(Expression e, Budget& budget);
 
 struct Point {
-  int index = 0;              // which of the points; 0 and 1 have positive coordinates only
-  bool log_base_ten = false;  // what \log without a base means
-  bool integers = false;      // variables are positive integers, as factorials need
+  int index = 0;              // of the point; 0 and 1 have only positive coordinates
+  bool log_base_ten = false;  // the meaning of \log without a base
+  bool integers = false;      // variables are positive integers, for factorials
 };
 inline constexpr int kPoints = 6;
 
@@ -31,8 +31,8 @@ class Evaluator {
   // Throws Undefined (a pole at this point) or BudgetExceeded.
   Complex evaluate(Expression e);
 
-  // Whether a negative number met an even root or a logarithm on the way: the point is outside the
-  // domain over the reals, where identities such as sqrt(x^3) = x sqrt(x) end.
+  // Whether an even root or a logarithm got a negative number: the point is outside the real
+  // domain, where identities such as sqrt(x^3) = x sqrt(x) no longer hold.
   bool left_reals() const { return left_reals_; }
 
  private:
@@ -52,15 +52,15 @@ class Evaluator {
   bool left_reals_ = false;
 };
 
-// Compares two expressions exactly where possible, then at several points.
+// Compares two expressions exactly if possible, otherwise at several points.
 enum class Comparison { kEqual, kDifferent, kUnknown };
 Comparison compare_values(Expression a, Expression b, Budget& budget, bool log_base_ten = false);
 
-// Whether there is a constant c != 0 with a = c b at all points: equations of the same solutions.
-// With `positive`, c > 0, as inequalities need.
+// Whether there is a constant c != 0 with a = c b at all points: equations with the same solutions.
+// With `positive`, c > 0, for inequalities.
 Comparison compare_proportional(Expression a, Expression b, bool positive, Budget& budget);
 
-// The sign of the difference of two constants, where it can be told; -2 where not.
+// The sign of the difference of two constants if it can be determined, otherwise -2.
 int compare_order(Expression a, Expression b, Budget& budget);
 
 }  // namespace antisd::inline reward::math

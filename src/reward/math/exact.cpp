@@ -1,4 +1,4 @@
-// Exact values and the comparison of values; see math_evaluate.h.
+// Exact values and comparison of values; see evaluate.h.
 #include <cmath>
 #include <utility>
 
@@ -84,11 +84,11 @@ std::optional<Complex> evaluate_or_nothing(Evaluator& evaluator, Expression e) {
   }
 }
 
-// Zero, within what the precision shows, or not, or too imprecise to say.
+// Zero within the precision, not zero, or too imprecise to say.
 Comparison zero_or_not(const Complex& difference, double scale) {
   const double size = difference.log2();
   if (size > difference.error + 8) return Comparison::kDifferent;
-  // A difference hidden by an error that is itself small decides equality.
+  // A difference below an error that is itself small means equality.
   return difference.error < std::max(scale, -60.0) - 80 ? Comparison::kEqual : Comparison::kUnknown;
 }
 
@@ -170,7 +170,7 @@ Comparison compare_values(Expression a, Expression b, Budget& budget, bool log_b
     if (constant) break;
   }
   if (equal > 0) return Comparison::kEqual;
-  // A value that exists nowhere differs from one that does.
+  // A value that exists nowhere differs from one that exists.
   return one_sided > 0 ? Comparison::kDifferent : Comparison::kUnknown;
 }
 

@@ -1,5 +1,5 @@
-// The tree that an answer's text becomes. Nodes live in an Arena and are immutable; an Expression
-// is a plain pointer into it, valid as long as the Arena.
+// The expression tree of an answer. Nodes live in an Arena and are immutable; an Expression is a
+// plain pointer into it, valid as long as the Arena.
 //
 //   Arena arena;
 //   Expression sum = arena.make(Op::kAdd, {arena.number(1), arena.symbol("x")});
@@ -15,7 +15,7 @@
 namespace antisd::inline reward::math {
 
 enum class Op {
-  kNumber,     // value; decimals >= 0 where it was written with a decimal point
+  kNumber,     // value; decimals >= 0 if it was written with a decimal point
   kSymbol,     // name: a variable, or one of the constants pi, e, i, infinity
   kWord,       // name: lower-case text that is not mathematics
   kAdd,        // args
@@ -26,7 +26,7 @@ enum class Op {
   kCall,       // name of a function, args
   kPlusMinus,  // arg, either sign; name "mp" has the opposite sign of the others
   kPercent,    // arg
-  kDegree,     // arg: radians inside a trigonometric function, a plain unit elsewhere
+  kDegree,     // arg: radians inside a trigonometric function, otherwise a unit
   kUnit,       // arg measured in name, e.g. "cm^2"
   kRatio,      // a : b : ...
   kList,       // a, b, c without brackets: order-free
@@ -55,7 +55,7 @@ struct Node {
   Rational value;
   int decimals = -1;
   char open = 0, close = 0;
-  int depth = 0;  // of the tree below; bounded, so that walks may recurse
+  int depth = 0;  // of the tree below; limited, so that recursion is safe
   std::vector<Expression> args;
 };
 
@@ -77,7 +77,8 @@ inline bool is_symbol(Expression e, std::string_view name) {
   return e->op == Op::kSymbol && e->name == name;
 }
 
-// Calls visit(node) for the node and all below it, until one returns true; says whether one did.
+// Calls visit(node) for the node and all its descendants until one returns true; returns whether
+// one did.
 template <typename Visit>
 bool any_node(Expression e, Visit&& visit) {
   if (visit(e)) return true;
@@ -90,13 +91,13 @@ inline bool contains(Expression e, Op op) {
   return any_node(e, [op](Expression node) { return node->op == op; });
 }
 
-// Whether two trees are the same, node by node.
+// Whether two trees are identical.
 bool same_tree(Expression a, Expression b);
 
 // The names of all variables, without the constants, sorted.
 std::vector<std::string> variables(Expression e);
 
-// The same tree with every plus-minus read as the sign +1 or -1.
+// The same tree with every plus-minus replaced by the sign +1 or -1.
 Expression with_sign(Arena& arena, Expression e, int sign);
 
 }  // namespace antisd::inline reward::math

@@ -39,7 +39,7 @@ struct Reading {
   LexerOptions options;
 };
 
-// Null where the text is no expression.
+// Null if the text is not an expression.
 Expression parse_or_null(Arena& arena, const Reading& reading, Budget& budget) {
   try {
     return parse_expression(arena, reading.text, budget, reading.options);
@@ -48,8 +48,8 @@ Expression parse_or_null(Arena& arena, const Reading& reading, Budget& budget) {
   }
 }
 
-// "1,5" with its comma read as a decimal point, where no group of three digits could be meant:
-// "0,125" and "1250,75" but not "1,250". Empty where the answer is no such number.
+// "1,5" with its comma as a decimal point, if it cannot separate groups of three digits: "0,125"
+// and "1250,75" but not "1,250". Empty if the answer is not such a number.
 std::string with_decimal_point(std::string_view text) {
   const std::size_t comma = text.find(',');
   if (comma == text.npos || text.find_first_of(",()[]{};.", comma + 1) != text.npos) return {};
@@ -90,7 +90,7 @@ std::vector<Reading> readings(std::string_view text) {
   return all;
 }
 
-// Letters alone, at least three: a word rather than a product of variables, so case does not count.
+// Only letters, at least three: a word rather than a product of variables, so case is ignored.
 bool is_word_key(std::string_view key) {
   return key.size() >= 3 &&
          std::all_of(key.begin(), key.end(), [](char c) { return c >= 'a' && c <= 'z'; });
@@ -118,7 +118,7 @@ Comparison compare_texts(std::string_view gold, std::string_view found,
       if (here == Comparison::kEqual) return here;
       if (here == Comparison::kUnknown) result = here;
     }
-  // Text that is no mathematics, or mathematics without a value, equals itself.
+  // Text that is not mathematics, or mathematics without a value, equals itself.
   const std::string key = text_key(gold);
   if (key == text_key(found) && (words || result == Comparison::kUnknown || is_word_key(key)))
     return Comparison::kEqual;
@@ -145,7 +145,7 @@ Verdict grade_math(std::string_view answer, std::string_view response,
       verdict.reward = 1.0;
       return verdict;
     }
-    // A lone letter may be a choice in either case: "c" for "C".
+    // A single letter may be a choice in either case: "c" for "C".
     if (gold.size() == 1 && found->size() == 1 && lower(gold[0]) == lower((*found)[0]) &&
         lower(gold[0]) >= 'a' && lower(gold[0]) <= 'e') {
       verdict.reward = 1.0;

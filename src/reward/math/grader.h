@@ -1,5 +1,5 @@
-// Is the answer in a response equal to the known answer? Three-valued, exact where it can be, and
-// bounded in time whatever the text.
+// Whether the answer in a response equals the known answer: three-valued, exact if possible, and
+// limited in time for any text.
 //
 //   grade_math("\\frac{1}{2}", "... so the result is \\boxed{0.5}.").correct();
 //   grade_math("1/3", "\\boxed{.3333}").reward;  // 0
@@ -17,10 +17,10 @@
 namespace antisd::inline reward {
 
 struct MathGraderOptions {
-  bool last_number = false;        // the last number answers where nothing else does
+  bool last_number = false;        // the last number is the answer if there is no other
   double relative_tolerance = 0;   // accept numbers this close to the gold answer; 0: exact
   bool raw = false;                // the response is the answer itself
-  bool identical_shortcut = true;  // equal text needs no mathematics
+  bool identical_shortcut = true;  // identical text needs no mathematics
   int budget_ms = 50;
 };
 

@@ -154,7 +154,7 @@ TEST(MathGrader, EndsOnHostileText) {
          {std::string("5"), std::string("x^2+1"), std::string("\\{1,2,\\pi\\}"), text}) {
       for (const bool is_raw : {true, false}) {
         const MathGraderOptions options{.raw = is_raw, .identical_shortcut = false};
-        // That each of them ends is the test; how fast, the benchmark says.
+        // The test is that each of them ends; the benchmark measures how fast.
         for (const Verdict& grade :
              {grade_math(text, other, options), grade_math(other, text, options),
               grade_math(other, fmt::format("\\boxed{{{}}}", text), options)})

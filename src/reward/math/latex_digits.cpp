@@ -28,8 +28,8 @@ std::size_t join_groups(std::string_view text, std::size_t at, bool group_digits
   }
 }
 
-// "e-3" behind a mantissa is an exponent where the mantissa has a point, the exponent has two
-// digits, or nothing else stands in the answer.
+// "e-3" after a mantissa is an exponent if the mantissa has a point, the exponent has two digits,
+// or the answer has nothing else.
 std::size_t exponent_end(std::string_view text, std::size_t at, std::string_view mantissa,
                          std::size_t answer_size) {
   if (at >= text.size() || (text[at] != 'e' && text[at] != 'E')) return at;
@@ -40,7 +40,7 @@ std::size_t exponent_end(std::string_view text, std::size_t at, std::string_view
   while (end < text.size() && is_digit(text[end]))
     ++end;
   if (end == first || (end < text.size() && is_letter(text[end]))) return at;
-  const bool whole = answer_size <= end - at + mantissa.size() + 1;  // a minus sign in front
+  const bool whole = answer_size <= end - at + mantissa.size() + 1;  // a minus sign before it
   const bool exponent =
       !sign || whole || end - first >= 2 || mantissa.find('.') != std::string_view::npos;
   return exponent ? end : at;
@@ -60,7 +60,8 @@ ScannedNumber scan_number_text(std::string_view text, std::size_t at, bool group
     std::size_t end = at + 1;
     while (end < text.size() && is_digit(text[end]))
       ++end;
-    // A point without digits belongs to the number in "1./3", and ends a sentence elsewhere.
+    // A point without digits after it belongs to the number in "1./3", and otherwise ends a
+    // sentence.
     if (end > at + 1 ||
         (end < text.size() && std::string_view("/*eE\\").find(text[end]) != text.npos))
       digits += text.substr(at, end - at);

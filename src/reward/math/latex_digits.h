@@ -10,13 +10,12 @@ namespace antisd::inline reward::math {
 
 struct ScannedNumber {
   std::string digits;  // without separators: "1000.5", "3.83e35"
-  std::size_t end;     // behind the number
+  std::size_t end;     // after the number
 };
 
-// The number at text[at], a digit or a point in front of one. With `group_digits`, a comma or blank
-// joins groups of three; a LaTeX space always does. `answer_size` is the length of the
-// whole answer: "2e-1" is 0.2 where nothing else stands in it, and Euler's number minus one in a
-// sum.
+// The number at text[at], a digit or a point before one. With `group_digits`, a comma or space
+// joins groups of three; a LaTeX space always does. `answer_size` is the length of the whole
+// answer: "2e-1" is 0.2 if it is the whole answer, and Euler's number minus one in a sum.
 ScannedNumber scan_number_text(std::string_view text, std::size_t at, bool group_digits,
                                std::size_t answer_size);
 

@@ -14,7 +14,7 @@ namespace {
 class Lexer {
  public:
   Lexer(std::string_view text, const LexerOptions& options) : text_(text), options_(options) {
-    std::string_view value = text.substr(text.rfind('=') + 1);  // all of it where there is none
+    std::string_view value = text.substr(text.rfind('=') + 1);  // all of it if there is none
     while (!value.empty() && value.front() == ' ')
       value.remove_prefix(1);
     value_size_ = value.size();
@@ -55,7 +55,9 @@ class Lexer {
     }
   }
 
-  // "\not =" and "\not \in" arrive as two relations; "1, and 2" as two commas.
+  // "
+  // ot =" and "
+  // ot \in" are read as two relations; "1, and 2" as two commas.
   void emit_relation(std::string_view value) {
     if (!tokens_.empty() && tokens_.back().kind == TokenKind::kRelation) {
       Token& last = tokens_.back();
@@ -108,8 +110,8 @@ class Lexer {
     }
   }
 
-  // The end of digits with letters among them in front of their base, 1A3_{16} or FF_{16}; `at`
-  // where there are none. A digit among them, or the base 16, tells them from names like AB_{12}.
+  // The end of digits that include letters, before their base, 1A3_{16} or FF_{16}; `at` if there
+  // are none. A digit among them, or the base 16, distinguishes them from names like AB_{12}.
   static std::size_t based_digits_end(std::string_view text, std::size_t at) {
     if (at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1]))) return at;
     std::size_t end = at, letters = 0;
@@ -207,7 +209,7 @@ class Lexer {
       case ':':
         if (next != '=') emit(TokenKind::kOperator, ":");
         return at + 1;
-      case '.':  // "1, 2, ..." goes on
+      case '.':  // "1, 2, ..."
         if (text.substr(at, 3) == "..." && !tokens_.empty() &&
             tokens_.back().kind == TokenKind::kComma) {
           emit(TokenKind::kSymbol, "dots");
@@ -227,7 +229,7 @@ class Lexer {
     }
   }
 
-  // `at` is behind the backslash.
+  // `at` is after the backslash.
   std::size_t scan_command(std::string_view text, std::size_t at, bool in_text, int depth) {
     std::size_t end = at;
     while (end < text.size() && is_letter(text[end]))
@@ -256,7 +258,7 @@ class Lexer {
     const Name known = find_command(name);
     if (known.kind == NameClass::kText) return scan_text_group(text, end, name, in_text, depth);
     if (known.kind == NameClass::kDrop) {
-      // A blank separates; \left and the font commands do not.
+      // A space separates; \left and the font commands do not.
       if (name.size() == 1 || name == "quad" || name == "qquad") space_ = true;
       return end;
     }
@@ -313,7 +315,7 @@ class Lexer {
     return at;
   }
 
-  // 5\text{ (since it is prime)}: words in brackets behind a value.
+  // 5\text{ (since it is prime)}: words in brackets after a value.
   static bool is_remark(std::string_view content) {
     const std::size_t first = content.find_first_not_of(' ');
     return first != content.npos && content[first] == '(' &&
@@ -328,7 +330,7 @@ class Lexer {
     if (at >= text.size() || text[at] != '{') return at;
     const std::size_t end = std::min(group_end(text, at), text.size());
     const std::string_view content = text.substr(at + 1, end - at - 1);
-    // \mathrm{e}, \mathrm{i}, \mathrm{d} are mathematics; \text{m} behind a number is a unit.
+    // \mathrm{e}, \mathrm{i}, \mathrm{d} are mathematics; \text{m} after a number is a unit.
     const bool upright = command == "mathrm" || command == "operatorname" || command == "mathop";
     const bool letter = content.size() == 1 && is_letter(content[0]);
     if (after_quantity() && is_remark(content)) return std::min(end + 1, text.size());
@@ -367,7 +369,7 @@ class Lexer {
     const bool glued = at > 0 && is_digit(text[at - 1]);
     if (glued && (run == "th" || run == "st" || run == "nd" || run == "rd")) return end;  // 4th
     if (run.size() == 1) {
-      // Behind a number, m² and m³ are typed as units; in algebra it would be m^2.
+      // After a number, m² and m³ are units; in algebra they would be m^2.
       const std::string_view behind = text.substr(end, 2);
       const bool area = run == "m" && (behind == "²" || behind == "³");
       const bool unit = (in_text || area) && after_quantity();
@@ -393,7 +395,7 @@ class Lexer {
     return end;
   }
 
-  // Letters that name nothing known: text, a unit, or a product of variables.
+  // Unknown letters: text, a unit, or a product of variables.
   void emit_run(std::string_view run, bool in_text) {
     const std::string small = lower(run);
     const bool upper_case =
@@ -420,7 +422,7 @@ class Lexer {
   }
 
   std::string_view text_;
-  std::size_t value_size_;  // of what stands behind the last "="
+  std::size_t value_size_;  // of the text after the last "="
   LexerOptions options_;
   std::vector<Token> tokens_;
   bool space_ = false;

@@ -1,7 +1,7 @@
 // LaTeX, Unicode mathematics, plain text and Python spellings -> one stream of tokens.
 //
-// What carries no meaning (\left, \displaystyle, spacing, $) is dropped here, and what has many
-// spellings gets one: "\tfrac", "\dfrac" -> command "frac"; "²" -> ^ 2; "**" -> ^; "≤", "<=",
+// Tokens without meaning (\left, \displaystyle, spacing, $) are dropped here, and different
+// spellings get one form: "\tfrac", "\dfrac" -> command "frac"; "²" -> ^ 2; "**" -> ^; "≤", "<=",
 // "\leq" -> relation "l"; "1,000", "1\,000", "1{,}000" -> the number 1000; "np.arcsin" -> command
 // "arcsin"; "\text{ and }" -> a comma.
 #pragma once
@@ -19,7 +19,7 @@ enum class TokenKind {
   kFraction,  // text "1/2": a vulgar fraction character
   kSymbol,    // text: the name of a variable or constant
   kCommand,   // text: canonical name of a function or construction
-  kWord,      // text: something in letters that is not mathematics
+  kWord,      // text: letters that are not mathematics
   kRelation,  // text: one character of namespace relation
   kOperator,  // text: + - * / ^ _ ! % ' : | & (one character), "\\" for a row end
   kOpen,      // text: ( [ { or \{ as "s", floor "f", ceiling "c", angle "a"

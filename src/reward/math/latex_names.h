@@ -1,5 +1,5 @@
-// What the names and characters that occur in answers mean to the lexer: LaTeX commands, words of
-// plain text and Python, and the Unicode characters that stand for them.
+// The meaning of names and characters in answers for the lexer: LaTeX commands, words of plain text
+// and Python, and the Unicode characters that stand for them.
 #pragma once
 
 #include <string_view>
@@ -32,7 +32,7 @@ Name find_character(char32_t code_point);         // above U+007F
 bool is_known_unit(std::string_view lower_case);  // "cm", "dollars", ...
 
 // The unit's canonical name and its size in units of the same kind: "km" -> {"m", 1000}. An empty
-// name where the unit is not in the table.
+// name if the unit is not in the table.
 struct Unit {
   std::string_view base;
   double scale = 1;

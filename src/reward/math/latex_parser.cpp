@@ -120,7 +120,7 @@ Expression Parser::parse_sum() {
     else
       terms.push_back(parse_product());
     if (accept(TokenKind::kOperator, "+")) continue;
-    // A minus stays for the product to take as its sign.
+    // A minus is left for the product, which takes it as its sign.
     if (at(TokenKind::kOperator, "-") || at(TokenKind::kOperator, "p") ||
         at(TokenKind::kOperator, "m"))
       continue;
@@ -259,7 +259,7 @@ Expression Parser::parse_postfix(Expression base) {
   }
 }
 
-// Behind "^": degrees, primes and ordinals look like exponents.
+// After "^": degrees, primes and ordinals look like exponents.
 Expression Parser::parse_superscript(Expression base) {
   const bool braced = at(TokenKind::kOpen, "{");
   const Token& inner = peek(braced ? 1 : 0);

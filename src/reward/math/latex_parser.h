@@ -1,6 +1,5 @@
-// Tokens -> expression tree. The grammar is lenient, as answers are: braces may be missing,
-// products are implicit, functions take their argument with or without brackets, unknown names are
-// symbols.
+// Tokens -> expression tree. The grammar is lenient: braces may be missing, products are implicit,
+// functions take their argument with or without brackets, unknown names are symbols.
 //
 //   answer    = relation { "," relation }
 //   relation  = set { ("=" | "<" | ...) set }
@@ -28,11 +27,11 @@ class Parser {
   Parser(Arena& arena, std::vector<Token> tokens, Budget& budget)
       : arena_(arena), tokens_(std::move(tokens)), budget_(budget) {}
 
-  // The whole answer; throws ParseError where the text is not an expression.
+  // The whole answer; throws ParseError if the text is not an expression.
   Expression parse_answer();
 
  private:
-  // One level of recursion while it lives.
+  // Counts one level of recursion while it lives.
   struct Nesting {
     explicit Nesting(Parser& parser) : parser(parser) {
       parser.budget_.spend();

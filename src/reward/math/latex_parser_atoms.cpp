@@ -75,7 +75,7 @@ Expression Parser::parse_number() {
   if (letters && at(TokenKind::kOperator, "_"))
     return parse_based(arena_.make(Op::kWord, {}, digits), digits);
   std::optional<Rational> value = Rational::parse_decimal(digits);
-  if (!value) throw ParseError("'" + digits + "' is no number");
+  if (!value) throw ParseError("'" + digits + "' is not a number");
   Expression number = arena_.number(std::move(*value), decimals_of(digits));
   if (at(TokenKind::kOperator, "_")) return parse_based(number, digits);
   return number;
@@ -113,7 +113,7 @@ Expression Parser::parse_based(Expression number, std::string_view digits) {
   return arena_.make(Op::kCall, {arena_.number(*value), number}, "based");
 }
 
-// The text of a script, taken as a name: x_{12} -> "12". Brackets and blanks do not matter.
+// The text of a script as a name: x_{12} -> "12". Brackets and spaces are ignored.
 std::string Parser::script_name() {
   std::string name;
   int level = 0;
@@ -210,7 +210,7 @@ Expression Parser::parse_word() {
   return arena_.make(Op::kWord, {}, name);
 }
 
-// Words behind a quantity: 5 cm, 440 \text{ cm}^2, 3 m/s, 2 million dollars.
+// Words after a quantity: 5 cm, 440 \text{ cm}^2, 3 m/s, 2 million dollars.
 Expression Parser::parse_units(Expression quantity) {
   std::string unit;
   std::string power;
@@ -290,7 +290,7 @@ Expression Parser::parse_brackets() {
   return result;
 }
 
-// { ... }: a LaTeX group, or a set where it holds a list.
+// { ... }: a LaTeX group, or a set if it contains a list.
 Expression Parser::parse_group() {
   ++position_;
   std::vector<Expression> items;

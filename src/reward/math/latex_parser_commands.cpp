@@ -37,7 +37,7 @@ Expression Parser::parse_argument() {
   return at(TokenKind::kOpen) ? parse_brackets() : parse_atom();
 }
 
-// Without braces, \frac12 takes one digit for each part.
+// Without braces, \frac12 takes one digit per part.
 Expression Parser::parse_frac_part() {
   if (!at(TokenKind::kNumber))
     return at(TokenKind::kOperator, "-") ? parse_unary() : parse_argument();
@@ -53,7 +53,8 @@ Expression Parser::parse_frac_part() {
 
 Expression Parser::parse_frac() {
   Expression above = parse_frac_part();
-  // The command also stands for the solidus: \nicefrac 1/2.
+  // The command may be followed by a slash:
+  // icefrac 1/2.
   accept(TokenKind::kOperator, "/");
   Expression below = parse_frac_part();
   return arena_.make(Op::kDivide, {above, below});
@@ -117,7 +118,7 @@ Expression Parser::parse_function(const std::string& name) {
   return arena_.make(Op::kPower, {arena_.make(Op::kCall, std::move(args), name), scripts.upper});
 }
 
-// Sums, products, integrals and limits are not worked out: equal where their parts are.
+// Sums, products, integrals and limits are not evaluated: equal if their parts are.
 Expression Parser::parse_big_operator(const std::string& name) {
   std::string lower, upper;
   while (at(TokenKind::kOperator, "_") || at(TokenKind::kOperator, "^")) {

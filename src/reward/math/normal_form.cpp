@@ -133,8 +133,8 @@ NormalForm Normalizer::divide(const NormalForm& a, const NormalForm& b) {
   return {product(a.above, b.below), product(a.below, b.above)};
 }
 
-// The root of a positive integer as a product of roots of its primes, so that sqrt(6) is
-// sqrt(2) sqrt(3); a factor too large to split is an atom itself.
+// The root of a positive integer as a product of roots of its primes, so that sqrt(6) is sqrt(2)
+// sqrt(3); a factor too large to split is itself an atom.
 NormalForm Normalizer::root(long radicand, int degree) {
   NormalForm result = constant(1);
   const auto take = [&](long base, int times) {
@@ -228,7 +228,7 @@ NormalForm Normalizer::form(Expression e) {
     case Op::kWord:
       return opaque(e);
     default:
-      throw TooLarge{};  // degrees depend on their place, collections have no form
+      throw TooLarge{};  // degrees depend on context; collections have no form
   }
 }
 

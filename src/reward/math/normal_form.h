@@ -1,10 +1,10 @@
 // A symbolic normal form: a quotient of polynomials with rational coefficients over atoms. Atoms
-// are variables, roots of primes, the imaginary unit, pi, e, and whatever is not worked out (a
-// call, a power with a symbolic exponent), by name.
+// are variables, roots of primes, the imaginary unit, pi, e, and whatever is not evaluated (a call,
+// a power with a symbolic exponent), by name.
 //
 //   (x+1)(x-1) and x^2-1, sqrt(8) and 2 sqrt(2), 1/(1+i) and (1-i)/2 have equal forms.
 //
-// Equal forms prove equality. Different forms prove difference only where all atoms are variables;
+// Equal forms prove equality. Different forms prove a difference only if all atoms are variables;
 // sin^2 x + cos^2 x and 1 are left to numeric testing.
 #pragma once
 
@@ -26,24 +26,24 @@ struct NormalForm {
   Polynomial above, below;
 };
 
-// Atoms by number; the forms of two expressions can be compared if one Normalizer made them.
+// Atoms by number; forms can be compared only if the same Normalizer made them.
 class Normalizer {
  public:
   explicit Normalizer(Budget& budget) : budget_(budget) {}
 
-  // Nothing where the form would be too large or a denominator vanishes.
+  // Nothing if the form would be too large or a denominator is zero.
   std::optional<NormalForm> normalize(Expression e);
 
-  // Whether two forms are equal; kUnknown where they differ but their atoms may be dependent.
+  // Whether two forms are equal; kUnknown if they differ but their atoms may be dependent.
   Comparison compare(const NormalForm& a, const NormalForm& b);
 
-  // Whether the forms vanish at the same places: numerators equal up to a constant factor.
+  // Whether the forms have the same zeros: numerators equal up to a constant factor.
   Comparison compare_zeros(const NormalForm& a, const NormalForm& b);
 
  private:
   struct Atom {
     bool variable = false;
-    long radicand = 0;  // atom^degree = radicand, where degree > 0
+    long radicand = 0;  // atom^degree = radicand, if degree > 0
     int degree = 0;
   };
   struct TooLarge {};

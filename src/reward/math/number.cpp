@@ -17,7 +17,7 @@ Rational& Rational::operator=(Rational&& other) noexcept {
 }
 
 std::optional<Rational> Rational::parse_integer(std::string_view digits, int base) {
-  // Four bits a digit bounds every base up to 16; larger bases are short in practice.
+  // Four bits per digit is a bound for bases up to 16; larger bases are short in practice.
   if (digits.empty() || digits.size() > kMaxNumberBits / 4) {
     if (digits.empty()) return std::nullopt;
     throw BudgetExceeded("a number has too many digits");

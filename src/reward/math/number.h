@@ -1,5 +1,5 @@
-// Exact rational numbers over GMP, bounded in size: an operation whose result would not fit in
-// kMaxNumberBits throws BudgetExceeded instead of eating memory and time.
+// Exact rational numbers with GMP, limited in size: an operation whose result would not fit in
+// kMaxNumberBits throws BudgetExceeded instead of using up memory and time.
 //
 //   const Rational half = *Rational::parse_decimal("0.5");
 //   half * Rational(4) == Rational(2);  // true, exactly
@@ -14,8 +14,8 @@
 
 namespace antisd::inline reward::math {
 
-// What a grade gives up on: the text asks for more time, memory or precision than one grade may
-// use. Caught in grade_math, where it becomes an undecided verdict with this reason.
+// The text needs more time, memory or precision than one grade may use. grade_math catches it and
+// returns an undecided verdict with this reason.
 class BudgetExceeded : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -35,7 +35,7 @@ class Rational {
   Rational& operator=(Rational&& other) noexcept;
   ~Rational() { mpq_clear(q_); }
 
-  // Digits of a base from 2 to 36; nothing where the text is not such a number.
+  // Digits of a base from 2 to 36; nothing if the text is not such a number.
   static std::optional<Rational> parse_integer(std::string_view digits, int base = 10);
   // "12", "12.5", ".5", "5.", with an optional exponent "e-3".
   static std::optional<Rational> parse_decimal(std::string_view text);
@@ -54,13 +54,13 @@ class Rational {
 
   int sign() const { return mpq_sgn(q_); }
   bool is_integer() const { return mpz_cmp_ui(mpq_denref(q_), 1) == 0; }
-  std::optional<long> to_long() const;  // where it is an integer that fits
+  std::optional<long> to_long() const;  // if it is an integer that fits
   Rational floor() const;
   Rational absolute() const { return sign() < 0 ? -*this : *this; }
   Rational numerator() const;
   Rational denominator() const;
-  Rational power(long exponent) const;  // zero is not raised to a negative power
-  // The root of this degree, where it is rational; degree at least 1.
+  Rational power(long exponent) const;  // not for zero and a negative exponent
+  // The root of this degree if it is rational; degree at least 1.
   std::optional<Rational> root(unsigned long degree) const;
   std::size_t bits() const;
   double to_double() const { return mpq_get_d(q_); }

@@ -1,5 +1,5 @@
-// Properties over generated answers: a value equals itself however it is written, and differs once
-// a digit changes. The generator is seeded, so a failure repeats.
+// Properties of generated answers: a value equals itself in every spelling, and differs if a digit
+// changes. The generator is seeded, so failures are reproducible.
 #include <random>
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ class Generator {
     return pick(spellings);
   }
 
-  // One of the spellings of the expression that `kind` and the parameters fix.
+  // One spelling of the expression that `kind` and the parameters define.
   std::string expression(int kind, long a, long b, long c) {
     using fmt::format;
     using List = std::vector<std::string>;

@@ -146,7 +146,7 @@ void real_sin_cos(const Real& x, Real& sine, Real& cosine) {
     s = s + term;
     if (term.log2() < -kPrecision - 16) break;
   }
-  // 1 - cos r = 2 sin^2(r/2) would need a second series; doubling works on v = 1 - cos instead.
+  // 1 - cos r = 2 sin^2(r/2) would need a second series; doubling uses v = 1 - cos instead.
   Real v = square.scaled(-1), cosine_term = v;
   for (int n = 2; n < 80; ++n) {
     const double place = 2.0 * n;
@@ -171,7 +171,7 @@ Real real_angle(const Real& x, const Real& y) {
   for (int step = 0; step < 2; ++step) {
     Real sine, cosine;
     real_sin_cos(angle, sine, cosine);
-    const Real d = unit_y * cosine - unit_x * sine;  // sine of what is missing
+    const Real d = unit_y * cosine - unit_x * sine;  // sine of the remaining angle
     angle = angle + d + d * d * d / Real(6);
   }
   return angle;

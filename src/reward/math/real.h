@@ -1,8 +1,8 @@
-// Numbers of kPrecision bits with the elementary functions, for numeric testing of equality.
+// Numbers of kPrecision bits with elementary functions, for numeric tests of equality.
 //
-// A Complex carries a bound of its absolute error, so that "equal as far as can be seen" and "this
-// computation lost its digits" are told apart: sqrt(8) - 2 sqrt(2) is zero within 2^-250, and a
-// difference of 10^-40 between two well-conditioned values is a difference.
+// A Complex has a bound on its absolute error, to distinguish "equal as far as can be seen" from
+// "this computation lost its digits": sqrt(8) - 2 sqrt(2) is zero within 2^-250, and a difference
+// of 10^-40 between two well-conditioned values is a difference.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace antisd::inline reward::math {
 
 inline constexpr int kPrecision = 320;       // bits of the mantissa
 inline constexpr double kRounding = -300;    // log2 of the relative error of one operation
-inline constexpr double kMaxLog2 = 1 << 30;  // larger magnitudes are refused
+inline constexpr double kMaxLog2 = 1 << 30;  // larger magnitudes are rejected
 
 // mpf_t with value semantics.
 class Real {
@@ -66,7 +66,7 @@ struct Complex {
   bool is_zero() const { return log2() <= error + 2; }
 };
 
-// Each throws Undefined where the value does not exist, BudgetExceeded where it is too large.
+// Each throws Undefined if the value does not exist, BudgetExceeded if it is too large.
 class Undefined : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

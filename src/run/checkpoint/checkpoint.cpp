@@ -39,7 +39,7 @@ fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
   check_finite(parts);
   try {
     fs::create_directories(checkpoints);
-    remove_unfinished(checkpoints);  // of a save that was killed; they would fill the disk
+    remove_unfinished(checkpoints);  // left by a killed save; they would fill the disk
     UnfinishedFolder folder(target);
     save_model(parts.model, parts.origin, folder.path() / "model", parts.model.dtype());
     if (parts.teacher != nullptr) {
@@ -54,7 +54,7 @@ fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
   } catch (const fs::filesystem_error& error) {
     throw_cannot_write(error.path1().empty() ? target : error.path1(), error.code().value());
   } catch (const InputError& error) {
-    // Files of our own that could not be read back, or an origin that is gone: no mistake of input.
+    // Our own files could not be read back, or the origin is gone: not an input error.
     throw RunError(error.problem(), error.context());
   }
   return target;
@@ -67,11 +67,11 @@ Json load_checkpoint(const fs::path& checkpoint, CausalLm& model, AdamW& optimiz
 }
 
 FoundCheckpoint verify_checkpoint(const fs::path& checkpoint) {
-  // "runs/a/checkpoints/step-000010/" has an empty last part.
+  // "runs/a/checkpoints/step-000010/" has an empty last component.
   const fs::path folder = checkpoint.has_filename() ? checkpoint : checkpoint.parent_path();
   const std::optional<std::int64_t> step = step_of_name(folder.filename().string());
   if (!step) {
-    throw InputError("no checkpoint: its name is not step-NUMBER",
+    throw InputError("not a checkpoint: its name is not step-NUMBER",
                      {.where = checkpoint.string(),
                       .remedy = "name a folder such as runs/a/checkpoints/step-000010"});
   }
@@ -80,7 +80,7 @@ FoundCheckpoint verify_checkpoint(const fs::path& checkpoint) {
 }
 
 NewestCheckpoint find_newest_whole(const fs::path& checkpoints) {
-  // A folder that is there and cannot be read is not an empty one: a run would begin anew.
+  // An unreadable folder is not an empty one: the run would start again from the beginning.
   std::error_code error;
   const fs::directory_iterator readable(checkpoints, error);
   if (error && error != std::errc::no_such_file_or_directory)

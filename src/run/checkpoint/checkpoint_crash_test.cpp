@@ -1,4 +1,4 @@
-// Saves that fail or are killed: whatever happens, the last checkpoint that was finished is whole.
+// Saves that fail or are killed: the last finished checkpoint is always complete.
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -25,8 +25,8 @@ using testing::SmallRun;
 
 constexpr const char* kChildFolder = "ANTISD_CHECKPOINT_CHILD";
 
-// A disk that takes files up to a number of bytes and no more. The signal of the limit is ignored
-// as the commands that train do (cli/interrupt.h); TrainLimits asks the program itself.
+// A disk that accepts files up to a number of bytes. The limit's signal is ignored, as in the
+// commands that train (cli/interrupt.h); TrainLimits tests the program itself.
 class SmallDisk {
  public:
   explicit SmallDisk(std::uint64_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -128,7 +128,7 @@ TEST(CheckpointCrash, KillsInTheMiddleOfASave) {
     const pid_t child = start_child(folder.path());
     ASSERT_GT(child, 0);
     int status = 0;
-    // Until it has saved once; half a minute is for slow machines.
+    // Until it has saved once; half a minute allows for slow machines.
     for (int i = 0; i < 3000 && newest_step(folder.path()) <= before; ++i) {
       ASSERT_EQ(::waitpid(child, &status, WNOHANG), 0) << "the child ended by itself";
       ::usleep(10'000);
@@ -142,9 +142,9 @@ TEST(CheckpointCrash, KillsInTheMiddleOfASave) {
     const NewestCheckpoint newest = find_newest_whole(folder.path());
     ASSERT_TRUE(newest.found);
     ASSERT_GT(newest.found->step, before);
-    // No folder of a whole one's name is torn.
+    // No folder with the name of a complete checkpoint is incomplete.
     EXPECT_THAT(newest.skipped, SizeIs(unfinished_folders(folder.path()).size()));
-    // The same bytes as a run that nobody killed.
+    // The same bytes as in a run that was never killed.
     while (straight.optimizer.steps() < newest.found->step)
       straight.train_step();
     SmallRun resumed("qwen3_gqa_tied");

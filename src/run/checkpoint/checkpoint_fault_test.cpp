@@ -19,8 +19,8 @@ using testing::read_tree;
 using testing::SmallRun;
 using testing::Tree;
 
-// Runs `action` with each fault at each of its calls; `prepare` comes before each time. Then
-// `check` is told the message, empty where there was no error.
+// Runs `action` with each fault at each of its calls, after `prepare`. Then `check` gets the
+// message, which is empty if there was no error.
 template <typename Prepare, typename Action, typename Check>
 std::int64_t try_every_fault(const fs::path& folder, Prepare prepare, Action action, Check check) {
   prepare();

@@ -68,7 +68,6 @@ INSTANTIATE_TEST_SUITE_P(Models, RoundTrip,
                                            Case{"untied_bf16", "olmo3_mha_bf16", at::kBFloat16}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// A run of one precision goes on in the other with no bit of the weights lost.
 TEST(Checkpoint, AFolderThatCannotBeReadIsNotAnEmptyOne) {
   const testing::TemporaryFolder folder;
   EXPECT_FALSE(find_newest_whole(folder.path() / "missing").found);
@@ -77,6 +76,7 @@ TEST(Checkpoint, AFolderThatCannotBeReadIsNotAnEmptyOne) {
               ::testing::HasSubstr("checkpoints"));
 }
 
+// A run is resumed in another precision without losing a bit of its weights.
 TEST(Checkpoint, GoesOnInTheOtherPrecision) {
   for (const bool from_small : {true, false}) {
     const testing::TemporaryFolder folder;
@@ -96,7 +96,7 @@ TEST(Checkpoint, GoesOnInTheOtherPrecision) {
   }
 }
 
-// A frozen parameter has a weight in a checkpoint and nothing of the optimizer.
+// A checkpoint has the weight of a frozen parameter but no optimizer state.
 TEST(Checkpoint, AFrozenParameterIsSavedAsItsWeight) {
   const fs::path origin = testing::fixture("model/qwen3_gqa_tied");
   const auto processes = alone();
@@ -161,7 +161,7 @@ TEST(Checkpoint, HoldsWhatItSays) {
       model.parameters().at("embedding").value.equal(run.model.parameters().at("embedding").value));
 }
 
-// Each kind of damage: the older one is found, and the reason names the file.
+// For each kind of damage, the older checkpoint is found, and the reason names the file.
 TEST(Checkpoint, ADamagedOneIsSkippedWithItsReason) {
   struct Damage {
     const char* reason;
@@ -212,7 +212,7 @@ TEST(Checkpoint, ADamagedOneIsSkippedWithItsReason) {
   }
 }
 
-// Whatever one byte of a manifest becomes, what is returned is whole.
+// Whatever a byte of the manifest is changed to, a returned checkpoint is complete.
 TEST(Checkpoint, EveryFlippedByteOfAManifestIsHarmless) {
   const testing::TemporaryFolder folder;
   SmallRun run("qwen3_gqa_tied");
@@ -225,7 +225,7 @@ TEST(Checkpoint, EveryFlippedByteOfAManifestIsHarmless) {
     bytes[i] = static_cast<char>(bytes[i] ^ 0x15);
     std::ofstream(manifest, std::ios::binary) << bytes;
     const NewestCheckpoint newest = find_newest_whole(folder.path());
-    if (!newest.found) continue;  // a byte of white space may change nothing
+    if (!newest.found) continue;  // a change of white space may be harmless
     load_checkpoint(newest.found->path, run.model, run.optimizer);
     EXPECT_EQ(run.bytes(), before) << i;
   }
@@ -305,7 +305,7 @@ TEST(Checkpoint, TheGoodOneStaysAndDamagedLaterOnesDoNotCount) {
     run.train_step();
     run.save(folder.path());
   }
-  // 5 was damaged, the run went on from 2 and has just saved 4.
+  // 5 was damaged; the run resumed from 2 and has just saved 4.
   prune_checkpoints(folder.path(), {.keep = 1, .good_step = 2, .newest = 4});
   EXPECT_THAT(names_in(folder.path()), ElementsAre("step-000002", "step-000004", "step-000005"));
 }

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty where the folder cannot be read.
+// Empty if the folder cannot be read.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
@@ -40,13 +40,13 @@ fs::path unfinished_name(const fs::path& target) {
          fmt::format(".{}.{:08x}.tmp", target.filename().string(), std::random_device{}());
 }
 
-// 0, or the reason why its list of names may not be on the disk.
+// Syncs the folder's entries; 0 or the error.
 int sync_folder(const fs::path& folder) {
   const UniqueFd descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!descriptor) return errno;
   while (::fsync(descriptor.get()) != 0) {
     if (errno == EINTR) continue;
-    return errno == EINVAL || errno == ENOTSUP ? 0 : errno;  // file systems that cannot sync one
+    return errno == EINVAL || errno == ENOTSUP ? 0 : errno;  // not supported everywhere
   }
   return 0;
 }
@@ -55,8 +55,8 @@ void sync_or_throw(const fs::path& folder) {
   if (const int error = sync_folder(folder); error != 0) throw_cannot_write(folder, error);
 }
 
-// For file systems that can neither refuse to replace nor exchange: the older folder steps aside
-// and comes back where the new one cannot take its place.
+// For file systems that support neither exchange nor no-replace renames: the older folder is moved
+// aside, and back if the new one cannot be moved into its place.
 int replace_folder(const fs::path& from, const fs::path& to) {
   const fs::path aside = unfinished_name(to);
   const bool older = ::rename(to.c_str(), aside.c_str()) == 0;
@@ -64,7 +64,7 @@ int replace_folder(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) {
     const int error = errno;
     if (older && ::rename(aside.c_str(), to.c_str()) != 0) {
-      // It stays under the name of an unfinished one.
+      // It keeps the name of an unfinished one.
     }
     return error;
   }
@@ -120,7 +120,7 @@ UnfinishedFolder::~UnfinishedFolder() {
 }
 
 void UnfinishedFolder::rename_to_target() {
-  // The files are synced by their writers; the folders' own lists of names are not yet.
+  // The writers sync the files; this syncs the folders' entries.
   for (const fs::path& entry : entries_of(path_)) {
     std::error_code ignored;
     if (fs::is_directory(entry, ignored)) sync_or_throw(entry);
@@ -135,7 +135,7 @@ void UnfinishedFolder::rename_to_target() {
   int error = status != 0 ? errno : 0;
   if (error == EINVAL || error == ENOSYS) error = replace_folder(path_, target_);
   if (error != 0) throw_cannot_write(target_, error);
-  sync_folder(target_.parent_path());  // it stands under its name, synced or not
+  sync_folder(target_.parent_path());  // the rename is done, synced or not
 }
 
 }  // namespace antisd::inline run

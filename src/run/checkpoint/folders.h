@@ -1,4 +1,4 @@
-// The names below a folder of checkpoints: "step-000010" is whole, ".step-000010.3f2a.tmp" is being
+// Names below a folder of checkpoints: "step-000010" is complete, ".step-000010.3f2a.tmp" is being
 // written or was left behind.
 #pragma once
 
@@ -16,18 +16,18 @@ struct StepFolder {
   std::int64_t step;
 };
 
-// Newest step first. A folder that is missing or cannot be read has none.
+// Newest step first; empty if the folder is missing or unreadable.
 std::vector<StepFolder> step_folders(const std::filesystem::path& checkpoints);
 
 std::vector<std::filesystem::path> unfinished_folders(const std::filesystem::path& checkpoints);
-// Returns those that went.
+// Returns the removed ones.
 std::vector<std::filesystem::path> remove_unfinished(const std::filesystem::path& checkpoints);
 
-// The name goes first, by a rename, so that a kill in between leaves no half checkpoint behind
-// under the name of a whole one. False where that fails.
+// Renames the folder first, so that a kill in between leaves no partial checkpoint under a complete
+// one's name. False if that fails.
 bool remove_folder(const std::filesystem::path& path);
 
-// A folder beside its target that is removed again unless it was renamed to it.
+// A folder beside its target; removed unless it is renamed to the target.
 class UnfinishedFolder {
  public:
   // RunError.
@@ -38,8 +38,8 @@ class UnfinishedFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Durable when it returns. What stood under the target's name changes places with it in one step,
-  // and is removed then. RunError.
+  // Durable when it returns. An existing target is exchanged with it atomically and then removed.
+  // RunError.
   void rename_to_target();
 
  private:

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr int kFormat = 1;
 constexpr std::int64_t kMaxManifestBytes = 16 << 20;
 constexpr const char* kRemedy = "use another checkpoint";
-// What no checkpoint can do without, whatever its manifest says.
+// Files that every checkpoint needs, whatever its manifest says.
 constexpr const char* kEssential[] = {"model/config.json", "optimizer.safetensors", "state.json"};
 
 struct Entry {
@@ -45,7 +45,7 @@ Entry parse_entry(const Json& json, const fs::path& manifest) {
       refuse(manifest, fmt::format("an entry has no text \"{}\"", key));
     return found->get<std::string>();
   };
-  if (!json.is_object()) refuse(manifest, "an entry is no object");
+  if (!json.is_object()) refuse(manifest, "an entry is not an object");
   const auto bytes = json.find("bytes");
   if (bytes == json.end() || !bytes->is_number_unsigned())
     refuse(manifest, "an entry has no count of bytes");
@@ -57,7 +57,7 @@ Entry parse_entry(const Json& json, const fs::path& manifest) {
 std::vector<Entry> read_entries(const fs::path& folder, std::int64_t step) {
   const fs::path manifest = folder / kManifestName;
   const Json json = parse_json(read_file(manifest, kMaxManifestBytes), manifest.string());
-  if (!json.is_object()) refuse(manifest, "the manifest is no object");
+  if (!json.is_object()) refuse(manifest, "the manifest is not an object");
   if (json.value("format", Json()) != kFormat) refuse(manifest, "of another format");
   if (json.value("step", Json()) != step) refuse(manifest, "it is of another step");
   const auto files = json.find("files");
@@ -100,7 +100,7 @@ void verify_manifest(const fs::path& folder, std::int64_t step) {
     const std::uintmax_t bytes = fs::file_size(path, error);
     if (error) refuse(path, "the file is missing");
     if (bytes != entry.bytes)
-      refuse(path, fmt::format("{} bytes in place of {}", bytes, entry.bytes));
+      refuse(path, fmt::format("{} bytes instead of {}", bytes, entry.bytes));
   }
   for (const Entry& entry : entries) {
     if (checksum_of_file(folder / entry.path) != entry.xxh3)

@@ -18,8 +18,8 @@ constexpr const char* kSecond = "exp_avg_sq.";
 constexpr const char* kMaster = "master.";
 constexpr const char* kSteps = "adamw_steps";
 
-// Calls visit(name, slice, tensor) for every part of the state that has a tensor in the file. All
-// of one tensor before the next, so that the parts of a model stay together.
+// Calls visit(name, slice, tensor) for every part of the state with a tensor in the file: all parts
+// of one tensor before the next.
 template <typename Visit>
 void for_each_part(const ParameterStore& parameters, Visit visit) {
   for (const auto& [parameter, slice] : parameters.stored_tensors()) {
@@ -32,7 +32,7 @@ void for_each_part(const ParameterStore& parameters, Visit visit) {
   }
 }
 
-// InputError where the tensor in the file is no fp32 tensor of the slice's sizes.
+// InputError if the tensor in the file is not fp32 or does not have the slice's sizes.
 void copy_into(const WeightSlice& slice, const at::Tensor& whole, const SafetensorsTensor* source,
                const std::string& name, const std::filesystem::path& file) {
   const ErrorContext context{.where = file.string(),
@@ -40,7 +40,7 @@ void copy_into(const WeightSlice& slice, const at::Tensor& whole, const Safetens
   if (source == nullptr) throw InputError("the tensor " + name + " is missing", context);
   if (source->shape != slice.sizes || source->type != TensorType::kF32) {
     throw InputError(
-        fmt::format("the tensor {} is {} [{}] in place of F32 [{}]", name, name_of(source->type),
+        fmt::format("the tensor {} is {} [{}] instead of F32 [{}]", name, name_of(source->type),
                     fmt::join(source->shape, ", "), fmt::join(slice.sizes, ", ")),
         context);
   }

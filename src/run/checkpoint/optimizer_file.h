@@ -1,4 +1,4 @@
-// optimizer.safetensors: the moments of AdamW, and the masters of weights that are saved in less
+// optimizer.safetensors: AdamW's moments, and the masters of weights that are saved in lower
 // precision, under the tensor names of the model's own files: "exp_avg.model.norm.weight",
 // "exp_avg_sq...." and "master....". A frozen parameter has none of these.
 #pragma once
@@ -13,10 +13,10 @@ namespace antisd::inline run {
 void save_optimizer(const ParameterStore& parameters, std::int64_t steps,
                     const std::filesystem::path& file);
 
-// Moments, step count, and the weights in full precision: from the masters in the file, or, where
-// it has none, from the model's own weights in `model_directory`. A run on a GPU goes on on a CPU
-// this way, and the other way round. InputError for what does not fit the model; then some tensors
-// may have changed.
+// Loads moments, step count, and the weights in full precision: from the masters in the file or,
+// without masters, from the model's weights in `model_directory`. So a run on a GPU can be resumed
+// on a CPU, and vice versa. InputError for what does not fit the model; some tensors may then have
+// changed.
 void load_optimizer(CausalLm& model, AdamW& optimizer, const std::filesystem::path& file,
                     const std::filesystem::path& model_directory);
 

@@ -1,4 +1,4 @@
-// For the tests of checkpoints: a small training state that is a function of its step.
+// For tests of checkpoints: a small training state that is a function of its step.
 #pragma once
 
 #include <cstring>
@@ -23,7 +23,7 @@ struct SmallRun {
         model(load_model(origin, at::kCPU, dtype)),
         optimizer(model, {}, *processes) {}
 
-  // A step of training without a batch: gradients that depend on the weights.
+  // A training step without a batch: the gradients depend on the weights.
   void train_step() {
     for (Parameter& parameter : model.parameters())
       parameter.value.mutable_grad() = parameter.value.detach().sin() + 0.01;
@@ -36,7 +36,7 @@ struct SmallRun {
     return save_checkpoint(checkpoints, optimizer.steps(), {model, optimizer, origin}, state());
   }
 
-  // Every byte that training goes on from.
+  // All bytes that training depends on.
   std::string bytes() const {
     std::string all = std::to_string(optimizer.steps());
     const auto add = [&](const at::Tensor& tensor) {

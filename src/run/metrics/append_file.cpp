@@ -14,7 +14,7 @@ AppendFile::AppendFile(const std::filesystem::path& path)
     : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
   if (!file_) throw_cannot_write(path, errno);
   struct stat status {};
-  // Without its size a record that the disk refuses could not be cut off.
+  // The size is needed to cut off a partial record.
   if (::fstat(file_.get(), &status) != 0) throw_cannot_write(path, errno);
   size_ = status.st_size;
 }
@@ -35,7 +35,7 @@ void AppendFile::append(std::string_view record) {
   size_ += static_cast<std::int64_t>(record.size());
 }
 
-// A record behind half of another one would be lost with it.
+// A record after a partial one could not be read.
 void AppendFile::cut() {
   while (::ftruncate(file_.get(), size_) != 0) {
     if (errno != EINTR) throw_cannot_write(path_, errno);

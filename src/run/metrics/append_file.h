@@ -1,5 +1,5 @@
-// A file that grows by whole records: a record that the disk refuses leaves nothing behind, so that
-// the next one can follow once there is space again.
+// A file that grows by complete records: a failed append leaves nothing behind, so that the next
+// one can follow once there is space again.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,13 @@ namespace antisd::inline run {
 
 class AppendFile {
  public:
-  // Opens or makes the file. RunError where that fails.
+  // Opens or creates the file. RunError if that fails.
   explicit AppendFile(const std::filesystem::path& path);
 
-  // In the system's hands when this returns: a kill of the program loses none of it. RunError.
+  // When this returns, the system has the record: a kill of the program does not lose it. RunError.
   void append(std::string_view record);
 
-  // Whether the path still names this file: what is appended to one that was removed is lost
-  // without a word from the system.
+  // Whether the path still names this file: appends to a removed file are lost without an error.
   bool is_there() const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -29,8 +28,8 @@ class AppendFile {
 
   std::filesystem::path path_;
   UniqueFd file_;
-  std::int64_t size_ = 0;  // of the whole records
-  bool is_torn_ = false;   // a part of a record stands behind them
+  std::int64_t size_ = 0;  // of the complete records
+  bool is_torn_ = false;   // a partial record follows them
 };
 
 }  // namespace antisd::inline run

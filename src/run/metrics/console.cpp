@@ -13,17 +13,17 @@
 namespace antisd::inline run {
 namespace {
 
-constexpr std::string_view kErase = "\r\x1b[K";  // to the first column, and the line away
+constexpr std::string_view kErase = "\r\x1b[K";  // return to the first column and clear the line
 constexpr int kUsualColumns = 80;
 
-// The descriptor that shows a bar now, or -1; a lock would not do in a signal handler.
+// The descriptor that shows a bar now, or -1; atomic, since signal handlers cannot use a lock.
 std::atomic<int> live_descriptor{-1};
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// What cannot be shown is lost: a closed terminal must not stop a run.
+// Errors are ignored: a closed terminal must not stop a run.
 void write_all(int descriptor, std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -33,7 +33,7 @@ void write_all(int descriptor, std::string_view text) noexcept {
   }
 }
 
-// Lines may quote what a model wrote; it must not steer the terminal.
+// Lines may quote model output, which must not control the terminal.
 std::string without_controls(std::string_view text) {
   std::string result;
   for (const char byte : text) {
@@ -94,7 +94,7 @@ void Console::erase() {
 void Console::draw() {
   if (bars_.empty() || !has_bar()) return;
   live_descriptor = options_.descriptor;
-  // The last column stays free: some terminals begin a new line as soon as it is written.
+  // The last column stays free: some terminals wrap as soon as it is written.
   const std::string text = progress_bar_text(bars_.back()->state_, columns() - 1);
   write_all(options_.descriptor, fmt::format("\r{}\x1b[K", without_controls(text)));
   is_drawn_ = true;

@@ -1,11 +1,11 @@
-// Standard error as people see it: lines of log above a progress bar that stays at the bottom. Only
-// a terminal gets a bar; a file or pipe gets a plain line from time to time.
+// Standard error for a user: log lines above a progress bar at the bottom. Only a terminal gets a
+// bar; a file or pipe gets a plain line from time to time.
 //
 //   Console console({.quiet = options.quiet});
 //   ProgressBar bar(console, {.label = "train", .unit = "step", .total = 200});
 //   bar.update(12, {{"reward", 0.42}});
 //   console.info("step 12 saved");      // above the bar
-//   bar.finish();                       // the bar becomes a line; without it, it vanishes
+//   bar.finish();                       // the bar becomes a line; otherwise it disappears
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@
 namespace antisd::inline run {
 
 struct ConsoleOptions {
-  bool quiet = false;           // warnings alone
+  bool quiet = false;           // only warnings
   int descriptor = 2;           // standard error
   double line_seconds = 30;     // between plain lines
   double frame_seconds = 0.1;   // between frames of a bar
-  std::function<double()> now;  // seconds on a steady clock; the system's where empty
+  std::function<double()> now;  // seconds on a steady clock; empty: the system's
 };
 
 class ProgressBar;
 
-// Any thread may call any of it.
+// All of it is thread-safe.
 class Console {
  public:
   explicit Console(ConsoleOptions options = {});
@@ -38,7 +38,7 @@ class Console {
   Console& operator=(const Console&) = delete;
 
   void info(std::string_view text);
-  void warn(std::string_view text);  // "warning: TEXT", also where quiet
+  void warn(std::string_view text);  // "warning: TEXT", also if quiet
 
   bool has_bar() const { return is_terminal_ && !options_.quiet; }
 
@@ -46,13 +46,13 @@ class Console {
   friend class ProgressBar;
   void print(std::string_view text);
   void draw();   // the newest bar, if any
-  void erase();  // what draw() left on the screen
+  void erase();  // removes what draw() left on the screen
   int columns() const;
 
   ConsoleOptions options_;
   bool is_terminal_ = false;
   std::mutex mutex_;
-  std::vector<ProgressBar*> bars_;  // the last one shows
+  std::vector<ProgressBar*> bars_;  // the last one is shown
   bool is_drawn_ = false;
 };
 
@@ -60,10 +60,10 @@ struct ProgressOptions {
   std::string label;
   std::string unit = "step";
   std::int64_t total = 0;  // 0: not known
-  std::int64_t done = 0;   // before this run, e.g. when it was resumed; counts for no rate
+  std::int64_t done = 0;   // before this run, e.g. when resumed; not part of the rate
 };
 
-// Bars end in the reverse order of their beginning.
+// Bars must end in the reverse order of their creation.
 class ProgressBar {
  public:
   ProgressBar(Console& console, ProgressOptions options);
@@ -85,7 +85,7 @@ class ProgressBar {
   bool is_live_ = true;
 };
 
-// For a signal handler that ends the program at once: takes the bar off the screen.
+// For a signal handler that ends the program at once: removes the bar from the screen.
 void erase_progress_in_signal_handler() noexcept;
 
 }  // namespace antisd::inline run

@@ -1,4 +1,4 @@
-// What a person sees: a pseudo-terminal whose other end is turned into lines of a screen.
+// What a user sees: a pseudo-terminal whose output is turned into screen lines.
 #include "run/metrics/console.h"
 
 #include <cstdlib>
@@ -59,7 +59,7 @@ class Screen {
     return bytes_;
   }
 
-  // Lines as they stand on the screen now; understands what a console may write and nothing else.
+  // The lines on the screen now; supports only what a console writes.
   std::vector<std::string> lines() {
     std::vector<std::string> lines = {""};
     std::size_t column = 0;
@@ -164,7 +164,7 @@ TEST(Console, NarrowTerminals) {
     ProgressBar bar(console, {.label = "train", .total = 200});
     clock.seconds = 1;
     bar.update(33, {{"reward", 0.123456}, {"loss", -1e-7}});
-    EXPECT_THAT(screen.lines(), ElementsAre(Not(IsEmpty())));  // lines() notices one that wraps
+    EXPECT_THAT(screen.lines(), ElementsAre(Not(IsEmpty())));  // lines() detects one that wraps
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace antisd::inline run {
 
-// A step has tens of values: a search through them all costs less than an index.
+// A step has tens of values: a linear search costs less than an index.
 void MetricSet::set(std::string_view name, double value) {
   const auto found = std::ranges::find(values_, name, &Metric::name);
   if (found != values_.end()) {

@@ -1,4 +1,4 @@
-// The named values of one step, in the order in which they were first set.
+// The named values of one step, in the order they were first set.
 //
 //   MetricSet metrics;
 //   metrics.set("actor/lr", 1e-6);
@@ -21,7 +21,7 @@ struct Metric {
 
 class MetricSet {
  public:
-  // NaN stands for "no value this step". A name that is there already gets the new value.
+  // NaN means "no value in this step". An existing name gets the new value.
   void set(std::string_view name, double value);
   // NAME/mean, NAME/max and NAME/min.
   void set(const std::string& name, const Statistics& statistics);

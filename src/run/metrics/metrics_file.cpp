@@ -13,7 +13,7 @@
 namespace antisd::inline run {
 namespace {
 
-// Nothing where the line is no row of a step.
+// Nothing if the line is not a step's row.
 std::optional<std::int64_t> step_of(std::string_view line) {
   try {
     const Json row = parse_json(line, "");
@@ -97,7 +97,7 @@ MetricsCut cut_metrics(const std::filesystem::path& path, std::int64_t last_step
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end == std::string::npos ? text.size() : end + 1;
     if (line.empty()) continue;
-    // A row is whole with its last brace, also where a kill took the line end behind it.
+    // A row is complete with its last brace, even if a kill lost the newline.
     const std::optional<std::int64_t> step = step_of(line);
     if (!step) {
       ++cut.broken;

@@ -51,7 +51,7 @@ TEST(MetricsFile, WritesOneObjectAStepAtOnce) {
   const testing::TemporaryFolder folder;
   MetricsFile file(folder / "metrics.jsonl");
   MetricSet metrics;
-  metrics.set(kStepMetric, 99);  // the step itself decides
+  metrics.set(kStepMetric, 99);  // the step argument wins
   metrics.set("actor/lr", 1e-6);
   metrics.set("actor/pg_loss", std::nan(""));
   metrics.set("antisd/u/max", INFINITY);
@@ -64,7 +64,7 @@ TEST(MetricsFile, WritesOneObjectAStepAtOnce) {
   JsonlReader reader(folder / "metrics.jsonl");
   Json row;
   ASSERT_TRUE(reader.next(row) && reader.next(row));
-  EXPECT_EQ(row["actor/pg_loss"].get<double>(), 0.1 + 0.2);  // every bit
+  EXPECT_EQ(row["actor/pg_loss"].get<double>(), 0.1 + 0.2);  // bit for bit
 }
 
 TEST(MetricsFile, ResumingCutsLaterRowsAndMendsATornLine) {
@@ -89,8 +89,8 @@ TEST(MetricsFile, ResumingCutsLaterRowsAndMendsATornLine) {
             "{\"training/global_step\":4,\"actor/pg_loss\":40.0}\n");
 }
 
-// A row ends with its brace: cut anywhere before, it is no JSON; cut behind it, nothing is missing
-// but the line end.
+// A row ends with its brace: cut before it, the line is not JSON; cut after it, only the newline is
+// missing.
 TEST(MetricsFile, EveryTruncationLeavesTheWholeRows) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path path = folder / "metrics.jsonl";
@@ -154,7 +154,7 @@ TEST(MetricsFile, AMissingFileIsAnEmptyOne) {
               HasSubstr("none/metrics.jsonl"));
 }
 
-// A full disk, played by the limit of a file's size: the row that does not fit leaves no trace.
+// A full disk, simulated by a file-size limit: a row that does not fit leaves nothing behind.
 TEST(MetricsFile, ARowThatTheDiskRefusesLeavesNothing) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path path = folder / "metrics.jsonl";

@@ -31,7 +31,7 @@ std::string rate_text(const ProgressState& state) {
   return fmt::format("{:.1f} s/{}", 1 / state.per_second, state.unit);
 }
 
-// What follows the count, the most important first.
+// The text after the count, the most important first.
 std::vector<std::string> details_of(const ProgressState& state) {
   std::vector<std::string> details;
   if (state.total > 0) {
@@ -85,7 +85,7 @@ std::string progress_bar_text(const ProgressState& state, int columns) {
     rest += "  " + detail;
     left -= width;
   }
-  constexpr int kBrackets = 3;  // and the space before them
+  constexpr int kBrackets = 3;  // and the preceding space
   const int bar = std::min(left - kBrackets, kWidestBar);
   const bool has_bar = state.total > 0 && bar >= kNarrowestBar;
   return cut_to(count + (has_bar ? bar_of(state, bar) : "") + rest, columns);

@@ -18,11 +18,11 @@ Statistics summarise_values(std::span<const T> values) {
     max = std::max<double>(max, value);
   }
   const double mean = sum / static_cast<double>(values.size());
-  // The second pass keeps the digits that the mean of squares would lose.
+  // A second pass keeps the digits that the mean of squares would lose.
   double squares = 0;
   for (const T value : values)
     squares += (value - mean) * (value - mean);
-  // Comparisons pass over NaN; the sum does not. Infinities of both signs sum to NaN without one.
+  // Comparisons ignore NaN, the sum does not. Infinities of both signs sum to NaN without any.
   if (std::isnan(sum) && std::ranges::any_of(values, [](T v) { return std::isnan(v); })) {
     return result;
   }

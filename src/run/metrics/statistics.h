@@ -1,4 +1,4 @@
-// Mean, deviation and extremes of the many values a step yields.
+// Mean, standard deviation, minimum and maximum of a step's values.
 //
 //   metrics.set("critic/rewards", summarise(rewards));   // .../mean, .../max, .../min
 #pragma once
@@ -9,7 +9,8 @@
 
 namespace antisd::inline run {
 
-// All NaN where there is no value, or where any value is NaN: a hole must not look like a number.
+// All NaN if there is no value or any value is NaN, so that a missing value never looks like a
+// number.
 struct Statistics {
   std::int64_t count = 0;
   double mean = std::numeric_limits<double>::quiet_NaN();
@@ -18,7 +19,7 @@ struct Statistics {
   double max = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Sums run in the order of the values, so that equal values give equal bits.
+// Sums are in the order of the values, so that equal input gives equal bits.
 Statistics summarise(std::span<const double> values);
 Statistics summarise(std::span<const float> values);
 

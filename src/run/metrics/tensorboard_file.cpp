@@ -19,7 +19,7 @@ enum ValueField { kTag = 1, kSimpleValue = 2 };
 enum SessionLogField { kStatus = 1 };
 constexpr std::uint64_t kSessionStart = 1;
 
-// The pieces of a protocol buffer that events are made of.
+// The parts of protocol buffers that events need.
 class Message {
  public:
   void add_varint(int field, std::uint64_t value) {
@@ -59,8 +59,8 @@ class Message {
   std::string bytes_;
 };
 
-// A record of the TFRecord format; its checksums are rotated and shifted, so that records of
-// records do not check themselves.
+// A TFRecord. Its checksums are rotated and offset, so that a checksum of data that contains
+// checksums still works.
 std::string record_of(std::string_view data) {
   const auto masked = [](std::string_view bytes) {
     return std::rotr(crc32c(bytes), 15) + 0xa282ead8u;
@@ -83,7 +83,7 @@ Message event_at(std::int64_t step) {
   return event;
 }
 
-// TensorBoard reads the files of a folder in the order of their names.
+// TensorBoard reads a folder's files in the order of their names.
 std::filesystem::path unused_name(const std::filesystem::path& folder) {
   char host[256] = "localhost";
   ::gethostname(host, sizeof host - 1);

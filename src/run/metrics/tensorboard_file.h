@@ -1,10 +1,10 @@
-// A TensorBoard event file with scalars alone.
+// A TensorBoard event file with scalars.
 //
 //   TensorboardFile file(run, /*first_step=*/0);
 //   file.write(12, metrics);
 //
-// A run that goes on writes a file of its own beside the older ones. It opens with a mark at
-// `first_step`, at which TensorBoard drops what the older files say about that step and later ones.
+// A resumed run writes its own file beside the older ones. It starts with a mark at `first_step`,
+// which makes TensorBoard drop the older files' values of that step and later ones.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace antisd::inline run {
 
 class TensorboardFile {
  public:
-  // Makes events.out.tfevents.TIME.HOST.PID.NUMBER in `folder`. RunError.
+  // Creates events.out.tfevents.TIME.HOST.PID.NUMBER in `folder`. RunError.
   TensorboardFile(const std::filesystem::path& folder, std::int64_t first_step);
 
-  // As MetricsFile::write. NaN is a value there.
+  // Like MetricsFile::write, but NaN is a value.
   void write(std::int64_t step, const MetricSet& metrics);
 
   const std::filesystem::path& path() const { return file_.path(); }

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-// RFC 3720, appendix B.4, and the customary check value.
+// RFC 3720, appendix B.4, and the usual check value.
 TEST(Crc32c, KnownValues) {
   EXPECT_EQ(crc32c(""), 0u);
   EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
@@ -23,7 +23,7 @@ TEST(Crc32c, KnownValues) {
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
 }
 
-// What TensorBoard itself reads from the folder.
+// The values that TensorBoard itself reads from the folder.
 Json read_by_tensorboard(const std::filesystem::path& python, const std::filesystem::path& folder) {
   const std::string command = fmt::format("'{}' '{}/tools/read_tensorboard.py' '{}' 2>/dev/null",
                                           python.string(), ANTISD_SOURCE_DIR, folder.string());

@@ -1,5 +1,5 @@
-// A parsed template. One node type for expressions and one for statements: what the fields of each
-// kind mean stands beside the kind.
+// A parsed template. One node type for expressions and one for statements; the comment of each kind
+// lists its fields.
 #pragma once
 
 #include <memory>
@@ -44,10 +44,10 @@ struct Expression {
     kDict,         // operands: key, value, key, value ...
     kAttribute,    // operands[0].name; constant is the name as a value
     kItem,         // operands[0][operands[1]]
-    kSlice,        // operands[0][operands[1]:operands[2]:operands[3]], null where left out
+    kSlice,        // operands[0][operands[1]:operands[2]:operands[3]], null if absent
     kCall,         // operands[0](operands[1...], named, *star, **star_star)
-    kFilter,       // operands[0] | name(operands[1...], ...); filter null where name is unknown
-    kTest,         // operands[0] is name(operands[1...], ...); test null where name is unknown
+    kFilter,       // operands[0] | name(operands[1...], ...); filter null if name is unknown
+    kTest,         // operands[0] is name(operands[1...], ...); test null if name is unknown
     kNot,          // operands[0]
     kNegative,     // operands[0]
     kPositive,     // operands[0]
@@ -73,7 +73,7 @@ struct Expression {
   Test test = nullptr;
 };
 
-// Where a value goes: a name, an attribute of a namespace, or a tuple of these.
+// An assignment target: a name, an attribute of a namespace, or a tuple of these.
 struct Target {
   int symbol = -1;
   std::string name;
@@ -135,7 +135,7 @@ struct Statement {
 struct Program {
   Body body;
   std::vector<std::string> symbols;  // every name, by symbol
-  int loop = -1;                     // the symbols of names that have a meaning of their own
+  int loop = -1;                     // symbols of names with a special meaning
   int caller = -1;
   int varargs = -1;
   int kwargs = -1;

@@ -1,11 +1,11 @@
-// The interpreter's guard against endless recursion.
+// The interpreter's limit on recursion.
 #pragma once
 
 #include "text/jinja/interpreter.h"
 
 namespace antisd::inline text::jinja {
 
-inline constexpr int kMaxDepth = 1200;  // of expressions, statements and calls within each other
+inline constexpr int kMaxDepth = 1200;  // of nested expressions, statements and calls
 
 class Interpreter::Depth {
  public:
@@ -13,7 +13,7 @@ class Interpreter::Depth {
     if (++interpreter_.depth_ > kMaxDepth) {
       --interpreter_.depth_;
       throw Failure{"the template's macros or loops call themselves too often",
-                    "mend the recursion, or flatten the value it walks"};
+                    "fix the recursion, or flatten the value it walks"};
     }
   }
   ~Depth() { --interpreter_.depth_; }

@@ -180,7 +180,7 @@ Value Interpreter::evaluate_call(const Expression& node) {
   return call(function, arguments);
 }
 
-// `input`: what a filter block pipes into the innermost filter.
+// `input`: the input of the innermost filter, from a filter block.
 Value Interpreter::evaluate_filter(const Expression& node, const Value* input) {
   const Depth depth(*this);
   spend();

@@ -335,7 +335,7 @@ ExpressionPtr Parser::parse_brackets(ExpressionPtr node) {
     if (parts.size() == 3) fail("a slice has at most three parts");
     parts.push_back(part_ends() ? nullptr : parse_expression());
   }
-  if (!slice && current().is(",")) {  // x[a, b] looks up the tuple
+  if (!slice && current().is(",")) {  // x[a, b] looks up a tuple
     auto tuple = make(Expression::Kind::kTuple, line);
     tuple->operands.push_back(std::move(parts.front()));
     while (skip(","))
@@ -402,7 +402,7 @@ std::string Parser::parse_dotted_name() {
   return name;
 }
 
-// A filter's name and arguments; the bar before it is gone.
+// A filter's name and arguments, after the bar.
 ExpressionPtr Parser::parse_filter(ExpressionPtr node) {
   auto filter = make(Expression::Kind::kFilter, current().line);
   filter->name = parse_dotted_name();

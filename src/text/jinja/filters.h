@@ -12,7 +12,7 @@ namespace antisd::inline text::jinja {
 
 using FilterTable = std::unordered_map<std::string, Filter>;
 
-Filter find_filter(const std::string& name);  // null where there is none
+Filter find_filter(const std::string& name);  // null if there is none
 Value apply_filter(Runtime& runtime, const std::string& name, const Value& value,
                    Arguments& arguments);
 
@@ -20,7 +20,7 @@ const FilterTable& text_filters();
 const FilterTable& sequence_filters();
 const FilterTable& selection_filters();
 
-// The getter of `attribute` arguments: "a.0.b" looks up one part after the other.
+// Resolves `attribute` arguments: "a.0.b" looks up one part after the other.
 class AttributePath {
  public:
   AttributePath(Runtime& runtime, const Value& attribute);
@@ -30,7 +30,7 @@ class AttributePath {
   std::vector<Value> parts_;
 };
 
-// A sort key: strings lose their case unless told otherwise.
+// A sort key: strings are lower-cased unless told otherwise.
 Value without_case(Runtime& runtime, const Value& value);
 
 }  // namespace antisd::inline text::jinja

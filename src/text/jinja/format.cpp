@@ -18,7 +18,7 @@ constexpr int kMaxPrecision = 500;
 
 struct Spec {
   std::string fill = " ";
-  char align = 0;  // '<', '>', '^', '=' or 0 for the type's own
+  char align = 0;  // '<', '>', '^', '=' or 0 for the type's default
   char sign = '-';
   bool alternate = false;
   bool thousands = false;

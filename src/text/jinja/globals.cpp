@@ -121,7 +121,7 @@ class CyclerMethod : public Object {
   }
 
  private:
-  Cycler& cycler_;  // adopted by the render, so it outlives this
+  Cycler& cycler_;  // kept alive by the render
   bool resets_;
 };
 

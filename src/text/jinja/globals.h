@@ -1,4 +1,4 @@
-// The functions every template finds by name: range, dict, namespace, cycler, joiner,
+// The functions that every template can call: range, dict, namespace, cycler, joiner,
 // raise_exception, strftime_now.
 #pragma once
 

@@ -185,7 +185,7 @@ Interpreter::Flow Interpreter::run_loop(const Statement& statement, const Value&
   while (auto item = loop->next()) {
     any = true;
     spend();
-    // A macro may have kept the scope of the iteration before.
+    // A macro may have captured the scope of the previous iteration.
     if (scope_.use_count() > 1) {
       scope_ = inner(around);
     } else {
@@ -242,7 +242,7 @@ Value Interpreter::call(const Value& callee, Arguments& arguments) {
   spend();
   require_defined(callee);
   if (!callee.is_object()) fail(fmt::format("'{}' object is not callable", callee.type_name()));
-  const Value kept = callee;  // the call may drop the variable that holds it
+  const Value kept = callee;  // the call may overwrite the variable that holds it
   return kept.object().call(*this, arguments);
 }
 
@@ -250,7 +250,7 @@ Value Interpreter::call_macro(const MacroDefinition& macro, const ScopePtr& arou
                               Arguments& arguments) {
   const ScopePtr scope = inner(around);
   auto& named = arguments.named;
-  // Takes a named argument out, or leaves `value` as it is.
+  // Removes a named argument, or leaves `value` unchanged.
   const auto take = [&](const std::string& name, Value& value) {
     const auto found = std::find_if(named.begin(), named.end(),
                                     [&](const auto& entry) { return entry.first == name; });
@@ -326,7 +326,7 @@ void Interpreter::append(std::string_view text) {
   spend_bytes(text.size());
   if (text.size() > output_limit_ - written_) {
     throw Failure{fmt::format("the template writes more than {} MiB", output_limit_ >> 20),
-                  "shorten the conversation, or mend the loop"};
+                  "shorten the conversation, or fix the loop"};
   }
   written_ += text.size();
   *out_ += text;

@@ -1,4 +1,4 @@
-// Renders a Program. One object serves one render; the Program is shared and stays as it is.
+// Renders a Program. One object per render; the Program is shared and immutable.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace antisd::inline text::jinja {
 
-// Variables of a for body, a macro or a with block. The outermost ones belong to the interpreter.
+// Variables of a for body, a macro or a with block. The interpreter has the outermost ones.
 struct Scope {
   std::shared_ptr<Scope> parent;
   std::vector<std::pair<int, Value>> variables;
@@ -46,7 +46,7 @@ class Interpreter : public Runtime {
   Flow execute_scope(const Body& body);
   Flow run_loop(const Statement& statement, const Value& items, ScopePtr around, int depth);
   Value make_macro(const std::shared_ptr<const MacroDefinition>& macro);
-  // The output of `action` as a value instead of into the result.
+  // The output of `action` as a value instead of appending it to the result.
   template <typename Action>
   Value capture(Action&& action);
   void print(const Value& value);
@@ -82,7 +82,7 @@ class Interpreter : public Runtime {
   ScopePtr scope_;            // null: the root
   std::string output_;
   std::string* out_ = &output_;
-  std::size_t written_ = 0;  // bytes in all the outputs being captured
+  std::size_t written_ = 0;  // bytes in all outputs being captured
   int depth_ = 0;
   int line_ = 1;
   std::vector<std::shared_ptr<Object>> adopted_;

@@ -49,7 +49,7 @@ class Lexer {
 
  private:
   [[noreturn]] void fail(const std::string& problem) const {
-    throw Failure{problem, "mend the template's syntax", line_};
+    throw Failure{problem, "fix the template's syntax", line_};
   }
 
   void add(Type type, std::string text) { tokens_.push_back({type, std::move(text), line_}); }
@@ -62,7 +62,7 @@ class Lexer {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }
 
-  // Moves on, keeping count of lines.
+  // Advances and counts lines.
   void advance(std::size_t bytes) {
     line_ += static_cast<int>(std::count(source_.begin() + static_cast<std::ptrdiff_t>(at_),
                                          source_.begin() + static_cast<std::ptrdiff_t>(at_ + bytes),
@@ -78,7 +78,7 @@ class Lexer {
     }
   }
 
-  // Text up to the tag at `end`, less the white space that the tag's sign takes away.
+  // Text up to the tag at `end`, without the white space that the tag's sign removes.
   void add_data(std::size_t end, char sign, bool variable) {
     std::string_view text = std::string_view(source_).substr(at_, end - at_);
     if (sign == '-') {
@@ -134,7 +134,7 @@ class Lexer {
     read_tag(kind == '{' ? "}}" : "%}", kind == '{');
   }
 
-  // Behind the end of a tag: what its sign or trim_blocks drops.
+  // After the end of a tag: skips what its sign or trim_blocks removes.
   void end_tag(std::size_t bytes, char sign, bool trim) {
     const std::size_t begin = at_;
     advance(bytes);
@@ -215,7 +215,7 @@ class Lexer {
   void read_tag(std::string_view closing, bool variable) {
     open_.clear();
     while (true) {
-      if (at_ >= source_.size()) return;  // the parser misses the end of the tag
+      if (at_ >= source_.size()) return;  // the parser reports the missing end of the tag
       if (read_tag_end(closing, variable)) return;
       std::size_t next = at_;
       const char32_t c = next_code_point(source_, next);
@@ -246,7 +246,7 @@ class Lexer {
     advance(end - begin);
   }
 
-  // The end of digits with single underscores between them, from `at`; `at` where there are none.
+  // The end of digits with single underscores between them, from `at`; `at` if there are none.
   std::size_t digits_end(std::size_t at, int base) const {
     while (at < source_.size()) {
       const bool joined =
@@ -257,7 +257,7 @@ class Lexer {
     return at;
   }
 
-  // The end of a float that starts here, or at_ where it is an integer.
+  // The end of a float that starts here, or at_ if it is an integer.
   std::size_t float_end() const {
     if (at_ > 0 && source_[at_ - 1] == '.') return at_;
     const std::size_t whole = digits_end(at_, 10);
@@ -321,7 +321,7 @@ class Lexer {
     return result;
   }
 
-  // text[i] is what follows the backslash; i moves to the escape's last byte.
+  // text[i] follows the backslash; i moves to the escape's last byte.
   void unescape(std::string_view text, std::size_t& i, std::string& result) const {
     static constexpr std::string_view kLetters = "\\'\"abfnrtv";
     static constexpr std::string_view kMeaning = "\\'\"\a\b\f\n\r\t\v";
@@ -397,7 +397,7 @@ class Lexer {
   std::size_t at_ = 0;
   int line_ = 1;
   bool line_starting_ = true;
-  std::string open_;  // the brackets that must still close, innermost last
+  std::string open_;  // the brackets still open, innermost last
   std::vector<Token> tokens_;
 };
 

@@ -1,6 +1,6 @@
-// A template's source -> tokens, with the white space already gone that the tags ask to drop:
-// `-` beside a tag, the line end after a block (trim_blocks), the indentation before one
-// (lstrip_blocks), and one line end at the end of the source.
+// A template's source -> tokens, without the white space that the tags remove: `-` beside a tag,
+// the newline after a block (trim_blocks), the indentation before one (lstrip_blocks), and one
+// newline at the end of the source.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A for block in progress: its items, and the `loop` variable its body sees.
+// A for block in progress: its items, and the `loop` variable of its body.
 #pragma once
 
 #include <deque>
@@ -29,12 +29,12 @@ class Loop : public Object, public std::enable_shared_from_this<Loop> {
   Value changed(Runtime& runtime, Arguments& arguments);
 
  private:
-  bool fetch();           // one more accepted item into ahead_
-  std::int64_t length();  // reads ahead to the end where it must
+  bool fetch();           // reads the next accepted item into ahead_
+  std::int64_t length();  // reads ahead to the end if it must
 
   std::shared_ptr<const List> items_;
   std::size_t at_ = 0;
-  const bool sized_;  // whether the length is known without reading ahead
+  const bool sized_;  // the length is known without reading ahead
   const int depth_;
   Accepts accepts_;
   Recurse recurse_;

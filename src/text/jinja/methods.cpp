@@ -45,7 +45,7 @@ Value get(Runtime& runtime, const Value& self, Arguments& arguments) {
 
 Value copy(Runtime&, const Value& self, Arguments& arguments) {
   const Bound bound("copy", arguments, {});
-  return self;  // values never change
+  return self;  // values are immutable
 }
 
 Value count(Runtime& runtime, const Value& self, Arguments& arguments) {
@@ -84,7 +84,7 @@ const std::unordered_map<std::string, Method> kTupleMethods = {
     {"index", index},
 };
 
-// What the sandbox forbids: it would change the value.
+// Forbidden in the sandbox: they would change the value.
 const std::unordered_map<std::string, Method> kForbiddenDictMethods = {
     {"clear", nullptr},      {"pop", nullptr},    {"popitem", nullptr},
     {"setdefault", nullptr}, {"update", nullptr}, {"fromkeys", nullptr},

@@ -7,9 +7,9 @@
 
 namespace antisd::inline text::jinja {
 
-// Whether Python's type has the method, one that is not allowed included.
+// Whether Python's type has the method, allowed or not.
 bool has_method(const Value& value, const std::string& name);
-// The method as a value; undefined where it would change the value.
+// The method as a value; undefined if it would change the value.
 Value method_of(Runtime& runtime, const Value& value, const std::string& name);
 bool has_allowed_method(const Value& value, const std::string& name);
 Value call_method(Runtime& runtime, const Value& value, const std::string& name,

@@ -1,4 +1,4 @@
-// The parser's guard against sources that nest too deeply.
+// The parser's limit on nesting.
 #pragma once
 
 #include <fmt/format.h>

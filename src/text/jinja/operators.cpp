@@ -165,7 +165,7 @@ Value repeated(Runtime& runtime, const Value& value, std::int64_t times) {
   if (size != 0 && count > (std::size_t{1} << 40) / size) {
     throw Failure{"a repeated value is too large", "repeat it less often"};
   }
-  const Charge whole(&runtime.heap(), size * count);  // fails before anything is built
+  const Charge whole(&runtime.heap(), size * count);  // fails before anything is allocated
   runtime.spend_bytes(size * count);
   if (value.is_text()) {
     std::string text;
@@ -241,7 +241,7 @@ Value text_slice(Runtime& runtime, const std::string& text, std::int64_t length,
   return runtime.text(std::move(result));
 }
 
-// A list's, a range's or a string's element, or null.
+// The element of a list, range or string, or null.
 std::optional<Value> element(Runtime& runtime, const Value& value, std::int64_t index) {
   const std::int64_t size = length(runtime, value);
   if (index < 0) index += size;
@@ -350,7 +350,7 @@ bool contains(Runtime& runtime, const Value& container, const Value& item) {
 
 Value get_attribute(Runtime& runtime, const Value& value, const std::string& name,
                     const Value& name_value) {
-  if (value.is_dict()) {  // the common case: a message's field, which is no method
+  if (value.is_dict()) {  // the common case: a message's field that is not a method
     if (!has_method(value, name)) {
       if (const Value* found = value.dict().find(runtime, name)) return *found;
       return runtime.undefined_attribute(value, name_value);

@@ -68,7 +68,7 @@ bool Parser::at_end_of_tag() const {
 }
 
 void Parser::fail(const std::string& problem, int line) const {
-  throw Failure{problem, "mend the template's syntax", line != 0 ? line : current().line};
+  throw Failure{problem, "fix the template's syntax", line != 0 ? line : current().line};
 }
 
 void Parser::fail_token(const std::string& expected) const {
@@ -88,7 +88,7 @@ Statement Parser::make_statement(Statement::Kind kind) const {
   return statement;
 }
 
-// Statements up to a tag named in `ends`, which becomes the current token.
+// Statements up to a tag in `ends`, which becomes the current token.
 Body Parser::parse_body(const Names& ends) {
   const Nesting nesting(*this);
   Body body;
@@ -320,7 +320,7 @@ Statement Parser::parse_named_block() {
   return statement;
 }
 
-// What a model writes itself, between `generation` and `endgeneration`; only a mask needs to know.
+// What the model writes, between `generation` and `endgeneration`; matters only for a mask.
 Statement Parser::parse_generation() {
   Statement statement = make_statement(Statement::Kind::kScope);
   next();

@@ -1,5 +1,5 @@
-// Tokens -> Program, by recursive descent with Jinja's grammar. Depth is bounded, so that neither
-// the parser nor what walks its trees can run out of stack.
+// Tokens -> Program, by recursive descent with Jinja's grammar. Depth is limited, so that neither
+// the parser nor code that walks its trees can run out of stack.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace antisd::inline text::jinja {
 
 inline constexpr int kMaxNesting = 240;    // of blocks and, three per level, brackets in the source
-inline constexpr int kMaxTreeDepth = 200;  // of one expression, long chains of operators included
+inline constexpr int kMaxTreeDepth = 200;  // of one expression, including long chains of operators
 
 class Parser {
  public:
@@ -98,11 +98,11 @@ class Parser {
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
   int nesting_ = 0;
-  int loops_ = 0;         // for blocks around this place, within the innermost macro
-  int conditionals_ = 0;  // if blocks around this place
+  int loops_ = 0;         // enclosing for blocks, within the innermost macro
+  int conditionals_ = 0;  // enclosing if blocks
   std::vector<std::string> open_tags_;
-  std::vector<MacroDefinition*> macros_;  // macros around this place
-  std::vector<Failure> unknown_;  // filters and tests that are unknown, outside any condition
+  std::vector<MacroDefinition*> macros_;  // enclosing macros
+  std::vector<Failure> unknown_;          // unknown filters and tests outside any condition
   std::unordered_map<std::string, int> symbols_;
   Program program_;
 };

@@ -12,7 +12,7 @@
 namespace antisd::inline text::jinja {
 namespace {
 
-// A test of the value alone.
+// A test without arguments.
 template <bool (*kHolds)(const Value&)>
 bool plain(Runtime&, const Value& value, Arguments& arguments) {
   const Bound bound("test", arguments, {});

@@ -8,7 +8,7 @@
 
 namespace antisd::inline text::jinja {
 
-Test find_test(const std::string& name);  // null where there is none
+Test find_test(const std::string& name);  // null if there is none
 bool apply_test(Runtime& runtime, const std::string& name, const Value& value,
                 Arguments& arguments);
 

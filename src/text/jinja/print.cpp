@@ -47,7 +47,7 @@ void append_quoted(std::string& out, std::string_view text) {
   out += quote;
 }
 
-// Writes a value; shared parts are written each time they occur, so the work is counted by size.
+// Writes a value; shared parts are written each time, so the work is counted by output size.
 class Printer {
  public:
   Printer(Runtime& runtime, std::size_t most) : runtime_(runtime), most_(most) {}

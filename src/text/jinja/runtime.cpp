@@ -16,12 +16,12 @@ void fail(std::string problem) {
 
 void fail_undefined(const Value& value) {
   throw Failure{value.undefined().why(),
-                "pass it, or mend the template with `is defined` or the `default` filter"};
+                "pass it, or fix the template with `is defined` or the `default` filter"};
 }
 
 void Runtime::fail_steps() {
-  throw Failure{"the template does not come to an end within its limit of steps",
-                "shorten the conversation, or mend the loop"};
+  throw Failure{"the template does not end within its limit of steps",
+                "shorten the conversation, or fix the loop"};
 }
 
 Value Runtime::text(std::string bytes) {
@@ -90,7 +90,7 @@ bool identical(const Value& left, const Value& right) {
     return left.is_bool() && right.is_bool() && left.as_bool() == right.as_bool();
   }
   if (left.is_int() && right.is_int()) return left.as_int() == right.as_int();
-  // CPython shares equal short strings where it can; a template cannot rely on more than that.
+  // CPython shares equal short strings; a template cannot rely on more than that.
   if (left.is_text() && right.is_text()) return left.text() == right.text();
   return left.identity() != nullptr && left.identity() == right.identity();
 }
@@ -118,7 +118,7 @@ bool equal_dicts(Runtime& runtime, const Dict& left, const Dict& right) {
   return true;
 }
 
-// An int against a float, exactly: a 64-bit int has more digits than a double.
+// Compares an int with a float exactly: a 64-bit int has more digits than a double.
 int compare_mixed(std::int64_t left, double right) {
   if (std::isnan(right)) return 2;
   if (right >= 9223372036854775808.0) return -1;
@@ -129,7 +129,7 @@ int compare_mixed(std::int64_t left, double right) {
   return floor < right ? -1 : 0;
 }
 
-// -1, 0, 1, or 2 where a NaN has no order.
+// -1, 0, 1, or 2 if a NaN has no order.
 int compare_numbers(const Value& left, const Value& right) {
   if (left.is_integral() && right.is_integral()) {
     return left.as_int() < right.as_int() ? -1 : left.as_int() > right.as_int();

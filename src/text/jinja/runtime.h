@@ -1,5 +1,5 @@
-// What operators, methods, filters and tests need from the render in progress: a budget of steps,
-// a heap for new values, and a way to call back.
+// What operators, methods, filters and tests need of the render in progress: a step budget, a heap
+// for new values, and a way to call back.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace antisd::inline text::jinja {
 
 struct Limits {
-  std::size_t steps;  // one per node evaluated, and one per few dozen bytes or few items touched
+  std::size_t steps;  // one per evaluated node, and one per few dozen bytes or few items
   std::size_t output_bytes;
   std::size_t memory_bytes;  // of live values
 };
@@ -28,7 +28,7 @@ class Runtime {
     if (steps > steps_) fail_steps();
     steps_ -= steps;
   }
-  // Work that reads or copies this many bytes.
+  // Counts work that reads or copies this many bytes.
   void spend_bytes(std::size_t bytes) { spend(bytes / 32); }
 
   Value text(std::string bytes);
@@ -49,9 +49,9 @@ class Runtime {
 
   Heap& heap() { return heap_; }
 
-  // A call of any value, bounded in depth.
+  // Calls any value; the depth is limited.
   virtual Value call(const Value& callee, Arguments& arguments) = 0;
-  // Namespaces may form cycles; the render ends them.
+  // Namespaces may form cycles; the render breaks them at its end.
   virtual void adopt(std::shared_ptr<Object> object) = 0;
 
  private:
@@ -60,19 +60,19 @@ class Runtime {
   std::size_t steps_;
 };
 
-// ---- what Python's built-ins do ----
+// ---- Python's built-ins ----
 
 bool truthy(const Value& value);
 bool equal(Runtime& runtime, const Value& left, const Value& right);
 bool identical(const Value& left, const Value& right);
-// left < right; fails for types that have no order.
+// left < right; fails for types without an order.
 bool less(Runtime& runtime, const Value& left, const Value& right, const char* sign = "<");
 std::size_t hash(Runtime& runtime, const Value& value);
 std::size_t hash(std::string_view text);
-// The elements a loop over the value would see. Reads a generator to its end.
+// The elements that a loop over the value would visit. Reads a generator to its end.
 std::shared_ptr<const List> elements(Runtime& runtime, const Value& value);
 bool iterable(const Value& value);
-// len(); fails where Python's does.
+// len(); fails like Python's.
 std::int64_t length(Runtime& runtime, const Value& value);
 bool has_length(const Value& value);
 
@@ -84,7 +84,7 @@ inline void require_defined(const Value& value) {
 
 // ---- arguments ----
 
-// Arguments in the order of `names`; what the call left out is null.
+// Arguments in the order of `names`; omitted ones are null.
 class Bound {
  public:
   Bound(const char* function, Arguments& arguments, std::vector<const char*> names,

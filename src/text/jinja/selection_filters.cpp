@@ -13,7 +13,7 @@ Value attribute(Runtime& runtime, const Value& value, Arguments& arguments) {
   return get_attribute(runtime, value, bound.text(0), bound.at(0));
 }
 
-// The name in front of the arguments, taken out of them.
+// Removes the name before the arguments and returns it.
 std::string take_name(Arguments& arguments, const char* problem) {
   if (arguments.positional.empty()) fail(problem);
   const Value name = arguments.positional.front();
@@ -50,7 +50,7 @@ Value map(Runtime& runtime, const Value& value, Arguments& arguments) {
   return runtime.generator(std::move(result));
 }
 
-// select, reject and their attribute forms: keeps the items for which the test gives kWanted.
+// select, reject and their attribute forms: keeps the items for which the test returns kWanted.
 template <bool kWanted, bool kByAttribute>
 Value select(Runtime& runtime, const Value& value, Arguments& arguments) {
   if (!truthy(value)) return runtime.generator({});

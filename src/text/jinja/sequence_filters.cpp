@@ -88,7 +88,7 @@ Value reverse(Runtime& runtime, const Value& value, Arguments& arguments) {
   return runtime.generator(std::move(result));
 }
 
-// Items with the keys they are ordered by.
+// Items with their sort keys.
 using Keyed = std::vector<std::pair<Value, Value>>;
 
 void sort_keyed(Runtime& runtime, Keyed& keyed, bool descending) {
@@ -260,7 +260,7 @@ Value groupby(Runtime& runtime, const Value& value, Arguments& arguments) {
     while (end < keyed.size() && equal(runtime, keyed[end].first, keyed[begin].first)) {
       members.push_back(keyed[end++].second);
     }
-    if (end == begin) members.push_back(keyed[end++].second);  // a NaN equals nothing
+    if (end == begin) members.push_back(keyed[end++].second);  // NaN equals nothing
     const Value key = path.get(runtime, members.front(), otherwise);
     groups.push_back(runtime.list({key, runtime.list(std::move(members))}, List::Kind::kGroup));
     begin = end;

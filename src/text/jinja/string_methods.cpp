@@ -84,7 +84,7 @@ std::vector<std::string_view> split_at(Runtime& runtime, std::string_view text,
   return parts;
 }
 
-// From the right, by searching the mirrored text: linear like the other direction.
+// From the right, by searching the reversed text: linear like the other direction.
 std::vector<std::string_view> split_at_right(Runtime& runtime, std::string_view text,
                                              std::string_view separator, std::int64_t most) {
   const Charge memory(&runtime.heap(), text.size());
@@ -137,8 +137,8 @@ Value partition(Runtime& runtime, const Value& self, Arguments& arguments) {
       {runtime.text(std::string(parts[0])), bound.at(0), runtime.text(std::string(parts[1]))});
 }
 
-// The bytes from code point `start` to code point `stop`, and where they begin. A start behind the
-// end leaves nothing, not even an empty string to find.
+// The bytes from code point `start` to `stop`, and their offset. A start after the end leaves
+// nothing, not even an empty string to find.
 struct Window {
   bool exists;
   std::size_t begin;
@@ -277,7 +277,7 @@ bool is_alphanumeric(char32_t c) {
   return is_alphabetic(c) || is_numeric(c);
 }
 
-// Some letter has case, and every one that has is of the wanted case.
+// At least one letter has case, and all that do have the wanted case.
 template <bool kUpper>
 Value is_case(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Bound bound("str method", arguments, {});

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxNumberLength = 4096;
 
-// The value as a string, without a copy where it is one.
+// The value as a string, without a copy if it is one.
 Value as_text(Runtime& runtime, const Value& value) {
   return value.is_text() ? value : runtime.text(str(runtime, value));
 }
@@ -72,7 +72,7 @@ Value tojson(Runtime& runtime, const Value& value, Arguments& arguments) {
   style.sort_keys = bound.flag(3, false);
   if (bound.has_value(1)) {
     style.lines = true;
-    style.item_separator.resize(1);  // no space before a line end
+    style.item_separator.resize(1);  // no space before a newline
     if (bound.at(1).is_text()) {
       style.indent = bound.at(1).text();
     } else {
@@ -192,7 +192,7 @@ Value wordcount(Runtime& runtime, const Value& value, Arguments& arguments) {
   return Value::integer(words);
 }
 
-// int(text, base), or nothing where Python raises ValueError.
+// int(text, base), or nothing if Python raises ValueError.
 std::optional<std::int64_t> parse_integer(std::string_view text, std::int64_t base) {
   text = strip(text, nullptr, true, true);
   const bool negative = text.starts_with('-');
@@ -289,7 +289,7 @@ Value absolute(Runtime&, const Value& value, Arguments& arguments) {
   return value.as_int() < 0 ? negative(value) : Value::integer(value.as_int());
 }
 
-// round(): to the nearest decimal, halves to even, as printf does it.
+// round(): to the nearest decimal, ties to even, like printf.
 double rounded(double number, std::int64_t precision) {
   if (!std::isfinite(number) || precision > 300) return number;
   if (precision < 0) {

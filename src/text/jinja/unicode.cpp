@@ -82,7 +82,7 @@ bool is_line_end(char32_t c) {
   return (c >= 10 && c <= 13) || (c >= 28 && c <= 30) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-// utf8proc maps one code point to one; of the letters that grow, only the sharp s is common.
+// utf8proc maps one code point to one; of the letters that expand, only the sharp s is common.
 void append_upper(std::string& text, char32_t c) {
   if (c == 0xDF) {
     text += "SS";
@@ -171,7 +171,7 @@ std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends)
 std::size_t find_text(std::string_view text, std::string_view needle, std::size_t from) {
   if (from > text.size()) return std::string_view::npos;
   if (needle.empty()) return from;
-  // glibc's memmem never takes quadratic time, which string_view::find may.
+  // glibc's memmem is never quadratic; string_view::find may be.
   const void* found = memmem(text.data() + from, text.size() - from, needle.data(), needle.size());
   if (found == nullptr) return std::string_view::npos;
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());

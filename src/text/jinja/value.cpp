@@ -12,7 +12,7 @@
 namespace antisd::inline text::jinja {
 namespace {
 
-constexpr std::size_t kIndexedFrom = 9;  // entries from which a dict keeps an index
+constexpr std::size_t kIndexedFrom = 9;  // number of entries from which a dict has an index
 constexpr std::size_t kNoEntry = std::numeric_limits<std::size_t>::max();
 
 int checked_depth(int depth) {
@@ -28,7 +28,7 @@ int checked_depth(int depth) {
 void Heap::take(std::size_t bytes) {
   if (bytes > limit_ - live_) {
     throw Failure{fmt::format("the template's values need more than {} MiB", limit_ >> 20),
-                  "shorten the messages, or mend a loop that grows a value"};
+                  "shorten the messages, or fix a loop that grows a value"};
   }
   live_ += bytes;
 }

@@ -1,7 +1,7 @@
-// The values a template computes with: Python's None, bool, int (64 bits), float, str, list, tuple,
-// dict and Jinja's undefined, plus objects with attributes or calls of their own (macros, loops).
-// Lists, dicts and strings never change once made, so they are shared, never copied; they count
-// against the memory of the render that made them. Strings are UTF-8.
+// The values of templates: Python's None, bool, int (64 bits), float, str, list, tuple, dict and
+// Jinja's undefined, plus objects with their own attributes or calls (macros, loops). Lists, dicts
+// and strings are immutable, so they are shared, never copied; they count against the memory of the
+// render that made them. Strings are UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@
 
 namespace antisd::inline text::jinja {
 
-// What stops a template. ChatTemplate turns it into an InputError with the template's name and
-// line.
+// An error that stops a template. ChatTemplate turns it into an InputError with the template's name
+// and line.
 struct Failure {
   std::string problem;
   std::string remedy;
   int line = 0;  // 0: the line being rendered
 };
 
-// The bytes that live values of one render hold.
+// The bytes held by live values of one render.
 class Heap {
  public:
   explicit Heap(std::size_t limit) : limit_(limit) {}
@@ -37,7 +37,7 @@ class Heap {
   std::size_t live_ = 0;
 };
 
-// A value's share of the heap, returned when the value goes. A template's constants have none.
+// A value's share of the heap, returned by its destructor. A template's constants have none.
 class Charge {
  public:
   Charge() = default;
@@ -78,14 +78,14 @@ class Value {
   static Value boolean(bool value) { return Value(Data(value)); }
   static Value integer(std::int64_t value) { return Value(Data(value)); }
   static Value real(double value) { return Value(Data(value)); }
-  static Value constant(std::string text);  // of the template itself, outside any heap
+  static Value constant(std::string text);  // part of the template itself, outside any heap
 
   bool is_none() const { return std::holds_alternative<None>(data_); }
   bool is_bool() const { return std::holds_alternative<bool>(data_); }
   bool is_int() const { return std::holds_alternative<std::int64_t>(data_); }
   bool is_float() const { return std::holds_alternative<double>(data_); }
   bool is_number() const { return is_bool() || is_int() || is_float(); }
-  bool is_integral() const { return is_bool() || is_int(); }  // what Python's isinstance(_, int) is
+  bool is_integral() const { return is_bool() || is_int(); }  // Python's isinstance(_, int)
   bool is_text() const { return std::holds_alternative<std::shared_ptr<const Text>>(data_); }
   bool is_list() const { return std::holds_alternative<std::shared_ptr<const List>>(data_); }
   bool is_dict() const { return std::holds_alternative<std::shared_ptr<const Dict>>(data_); }
@@ -95,8 +95,8 @@ class Value {
   }
 
   bool as_bool() const { return std::get<bool>(data_); }
-  std::int64_t as_int() const;  // of an int or a bool
-  double as_double() const;     // of any number
+  std::int64_t as_int() const;  // for an int or a bool
+  double as_double() const;     // for any number
   const std::string& text() const;
   const List& list() const { return *std::get<std::shared_ptr<const List>>(data_); }
   const Dict& dict() const { return *std::get<std::shared_ptr<const Dict>>(data_); }
@@ -107,7 +107,7 @@ class Value {
   }
 
   int depth() const;              // levels of containers below and including this value
-  const void* identity() const;   // the shared thing's address; null for scalars
+  const void* identity() const;   // the shared object's address; null for scalars
   std::string type_name() const;  // as Python names it: "str", "NoneType"
 
  private:
@@ -126,8 +126,8 @@ struct Text {
   Charge charge;
 };
 
-// Every sequence that is not a string. Python's lazy ones are made whole at once; a generator keeps
-// how far it was read, since it can be read only once.
+// Every sequence that is not a string. Python's lazy ones are evaluated at once; a generator
+// records how far it was read, since it can be read only once.
 struct List {
   enum class Kind { kList, kTuple, kGroup, kRange, kGenerator, kKeys, kValues, kItems };
   List(std::vector<Value> values, Kind sort, std::string name, Heap& heap);
@@ -135,13 +135,13 @@ struct List {
   const Kind kind;
   const std::string label;  // how a range or generator prints
   int depth = 1;
-  mutable std::size_t read = 0;  // generators alone
+  mutable std::size_t read = 0;  // only for generators
   Charge charge;
 
   bool is_tuple() const { return kind == Kind::kTuple || kind == Kind::kGroup; }
 };
 
-// Ordered as Python's. An index joins in where a linear look-up would be slow.
+// Ordered like Python's. An index is added once linear search would be slow.
 struct Dict {
   using Entry = std::pair<Value, Value>;
   explicit Dict(Heap& heap) : charge(&heap, sizeof(Dict)) {}
@@ -162,7 +162,7 @@ struct Dict {
 // Prints as nothing, iterates as nothing, is false; anything else fails with why().
 struct Undefined {
   explicit Undefined(Heap& heap) : charge(&heap, sizeof(Undefined)) {}
-  std::string hint;   // the whole message, or empty
+  std::string hint;   // the complete message, or empty
   std::string owner;  // type of the value that lacks `name`; empty for a variable
   std::string name;
   bool element = false;  // a subscript that is not a string
@@ -183,10 +183,10 @@ class Object {
   virtual std::string type_name() const = 0;
   virtual bool callable() const { return true; }
   virtual Value call(Runtime& runtime, Arguments& arguments);
-  // Whether there is such an attribute; `value` becomes it.
+  // Whether there is such an attribute; stores it in `value`.
   virtual bool attribute(Runtime& runtime, const std::string& name, Value& value);
-  // Lets go of every value it holds: the render calls it at its end on all that it adopted, so that
-  // neither cycles nor long chains of objects outlive it or recurse as they go.
+  // Releases all values it holds: the render calls it at its end on all adopted objects, so that
+  // neither cycles nor long chains outlive it or recurse when destroyed.
   virtual void release() {}
 };
 

@@ -136,7 +136,7 @@ void AddedTokens::add(AddedToken token, const Vocabulary& vocabulary,
   if (const AddedToken* other = find(token.id)) {
     throw InputError(fmt::format("the added tokens \"{}\" and \"{}\" have the same id {}",
                                  other->content, token.content, token.id),
-                     {where, "give every token an id of its own"});
+                     {where, "give every token its own id"});
   }
   if (!in_model && vocabulary.has(token.id)) {
     throw InputError(fmt::format("the added token \"{}\" gets the id {}, which \"{}\" has already",
@@ -163,7 +163,7 @@ void AddedTokens::finish(const Normalizer& normalizer, const std::string& where)
     const AddedToken* written = find(token.decoded);
     token.skipped = written != nullptr && written->special;
   }
-  // Special tokens come first: of equal contents after normalization the first one counts.
+  // Special tokens first: of contents that are equal after normalization, the first counts.
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const AddedToken& token = tokens_[i];

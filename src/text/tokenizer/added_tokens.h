@@ -1,5 +1,5 @@
-// Tokens on top of a model's vocabulary (special ones and others): where they occur in a text they
-// are cut out before the model sees it, leftmost and longest first.
+// Tokens in addition to a model's vocabulary (special ones and others): they are cut out of a text
+// before the model sees it, leftmost and longest first.
 #pragma once
 
 #include <array>
@@ -20,28 +20,28 @@ namespace antisd::inline text {
 struct AddedToken {
   std::string content;
   bool special = false;
-  bool single_word = false;  // only where no word character touches it
-  bool lstrip = false;       // swallows white space on its left
+  bool single_word = false;  // only if no word character is adjacent
+  bool lstrip = false;       // includes white space on its left
   bool rstrip = false;
-  bool normalized = true;  // looked for in the normalized text, else in the raw text
+  bool normalized = true;  // searched in the normalized text, else in the raw text
   TokenId id = -1;
-  // Set by AddedTokens::finish(): what decoding writes, which is the normalized content, and
-  // whether that is left out with the special tokens.
+  // Set by AddedTokens::finish(): the text that decoding writes, which is the normalized content,
+  // and whether it is skipped with the special tokens.
   std::string decoded = {};
   bool skipped = false;
 
-  // Reads everything but the id.
+  // Reads everything except the id.
   static AddedToken from_json(const SortedJson& value, const std::string& where);
 };
 
 // A set of byte strings that finds the longest one at a position.
 class TokenMatcher {
  public:
-  void add(std::string_view content, std::size_t index);  // the first of equal contents stays
+  void add(std::string_view content, std::size_t index);  // the first of equal contents is kept
   struct Match {
     std::size_t begin, end, index;
   };
-  // The leftmost match from `from` on, the longest of those that begin there.
+  // The leftmost match from `from` on, the longest of those that start there.
   std::optional<Match> find(std::string_view text, std::size_t from) const;
   bool empty() const { return nodes_.size() == 1; }
 
@@ -57,8 +57,8 @@ class TokenMatcher {
 
 class AddedTokens {
  public:
-  // Adds a token in the way of `tokenizers`: it takes the id that the model has for its content,
-  // or the next one behind all. Where `expected_id` is another one, throws InputError.
+  // Adds a token as `tokenizers` does: it gets the id that the model has for its content, or the
+  // next free one. Throws InputError if that is not `expected_id`.
   void add(AddedToken token, const Vocabulary& vocabulary, std::optional<std::int64_t> expected_id,
            const std::string& where);
   void mark_special(std::string_view content);
@@ -68,8 +68,8 @@ class AddedTokens {
   const AddedToken* find(TokenId id) const;
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
-  // Cuts `text` at the tokens that are looked for in normalized or in raw text. Calls
-  // visit(piece, token): a piece of text with no token, or what a token covers.
+  // Cuts `text` at the tokens that are searched in normalized or in raw text. Calls visit(piece,
+  // token): a piece of text without a token, or the text of a token.
   using Visit = std::function<void(std::string_view, const AddedToken*)>;
   void split(std::string_view text, bool normalized, const Visit& visit) const;
   bool looks_for(bool normalized) const { return !matcher(normalized).empty(); }

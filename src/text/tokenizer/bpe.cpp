@@ -11,7 +11,7 @@
 namespace antisd::inline text {
 namespace {
 
-// The bytes that print as themselves; the others take the code points from U+0100 on, in order.
+// Bytes that are printed as themselves; the others get code points from U+0100 on, in order.
 bool stands_for_itself(int byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
@@ -35,7 +35,7 @@ const SymbolTables& symbol_tables() {
   return tables;
 }
 
-constexpr std::size_t kShortPiece = 48;  // symbols; above, the quadratic way is the slower one
+constexpr std::size_t kShortPiece = 48;  // symbols; above, the quadratic method is slower
 
 }  // namespace
 
@@ -107,7 +107,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const std::vector<Merge>& merge
   }
 }
 
-// A pair that comes twice keeps its last rank, as in `tokenizers`.
+// A repeated pair keeps its last rank, as in `tokenizers`.
 void BpeModel::add_pair(std::uint64_t key, std::uint32_t rank, TokenId result) {
   const std::size_t mask = pairs_.size() - 1;
   std::size_t i = pair_hash(key) & mask;
@@ -140,7 +140,7 @@ void BpeModel::append_symbols(std::string_view piece, std::vector<TokenId>& symb
         bytes[known] = *id;
       }
       if (known == character.size()) {
-        // A pending unknown token stays pending: that is what `tokenizers` does.
+        // A pending unknown token stays pending, as in `tokenizers`.
         symbols.insert(symbols.end(), bytes.begin(), bytes.begin() + known);
         continue;
       }
@@ -178,7 +178,7 @@ void BpeModel::encode_bytes(std::string_view bytes, std::vector<TokenId>& ids) c
 void BpeModel::merge(std::vector<TokenId>& symbols, std::vector<TokenId>& ids) const {
   if (symbols.size() <= kShortPiece) return merge_short(symbols, ids);
   merge_long(symbols, ids);
-  if (symbols.capacity() > (1 << 20)) symbols = {};  // keep no thread's memory for one huge text
+  if (symbols.capacity() > (1 << 20)) symbols = {};  // do not keep the memory of one huge text
 }
 
 void BpeModel::merge_short(std::vector<TokenId>& symbols, std::vector<TokenId>& ids) const {
@@ -187,7 +187,7 @@ void BpeModel::merge_short(std::vector<TokenId>& symbols, std::vector<TokenId>& 
     std::uint32_t rank;
     TokenId result;
   };
-  std::array<Best, kShortPiece> next;  // of the symbol and the one behind it
+  std::array<Best, kShortPiece> next;  // of the symbol and the next one
   std::size_t count = symbols.size();
   const auto look_up = [&](std::size_t i) {
     const Pair& pair = find_pair(symbols[i], symbols[i + 1]);
@@ -218,7 +218,7 @@ void BpeModel::merge_long(const std::vector<TokenId>& symbols, std::vector<Token
   struct Node {
     TokenId id;
     std::uint32_t previous, next;
-    std::uint32_t rank;  // of the pair with the next one; kNoRank also where it was merged away
+    std::uint32_t rank;  // of the pair with the next one; kNoRank also if it was merged
   };
   if (symbols.size() >= kEnd) {
     throw InputError("a piece of text with more than 4 G symbols", {"", "split the text"});
@@ -241,7 +241,7 @@ void BpeModel::merge_long(const std::vector<TokenId>& symbols, std::vector<Token
   while (!queue.empty()) {
     const auto [rank, at] = queue.pop();
     Node& node = nodes[at];
-    if (node.rank != rank) continue;  // one side has changed since
+    if (node.rank != rank) continue;  // one side has changed
     Node& right = nodes[node.next];
     node.id = results_[rank];
     node.next = right.next;

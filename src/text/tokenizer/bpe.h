@@ -1,7 +1,7 @@
-// Byte-pair encoding: a piece of text -> ids, by merging neighbours in the order of their rank.
+// Byte-pair encoding: turns a piece of text into ids by merging neighbours in the order of rank.
 //
-// Short pieces are merged by looking for the best pair again and again; long ones keep the pairs
-// in queues by rank, so that a megabyte of one letter takes no longer than a megabyte of words.
+// Short pieces search for the best pair repeatedly; long ones keep the pairs in queues by rank, so
+// that a megabyte of one letter takes no longer than a megabyte of words.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@
 
 namespace antisd::inline text {
 
-// The printable character that stands for a byte in byte-level vocabularies, and back.
+// The printable character for a byte in byte-level vocabularies, and back.
 std::string byte_to_symbol(unsigned char byte);
 std::string bytes_to_symbols(std::string_view bytes);
-// Nothing where a character stands for no byte.
+// Nothing if a character does not stand for a byte.
 std::optional<std::string> symbols_to_bytes(std::string_view text);
 
 struct BpeOptions {
@@ -35,14 +35,14 @@ struct Merge {
 class BpeModel {
  public:
   BpeModel() = default;
-  // Throws InputError naming `where` for merges of unknown tokens and the like. `vocabulary` must
+  // Throws InputError with `where` for merges of unknown tokens and the like. `vocabulary` must
   // outlive the model at the same address.
   BpeModel(const Vocabulary& vocabulary, const std::vector<Merge>& merges, BpeOptions options,
            const std::string& where);
 
   // Appends the ids of a piece of valid UTF-8.
   void encode(std::string_view piece, std::vector<TokenId>& ids) const;
-  // The same for the byte-level form of `bytes`, which need not be spelled out.
+  // The same for the byte-level form of `bytes`, without writing it out.
   void encode_bytes(std::string_view bytes, std::vector<TokenId>& ids) const;
 
  private:
@@ -61,7 +61,7 @@ class BpeModel {
     return key ^ key >> 32;
   }
   void add_pair(std::uint64_t key, std::uint32_t rank, TokenId result);
-  // A pair without a rank where the two do not merge.
+  // A pair without a rank if the two do not merge.
   const Pair& find_pair(TokenId left, TokenId right) const {
     static constexpr Pair kNone;
     const std::uint64_t key = pair_key(left, right);
@@ -85,12 +85,11 @@ class BpeModel {
   BpeOptions options_;
   std::optional<TokenId> unknown_id_;
   std::vector<Pair> pairs_;  // open addressing, a power of two, at most half full
-  // A bit for every pair by another hash: most neighbours are not a pair, and this fits in the
-  // cache.
+  // One bit per pair by another hash: most neighbours are not a pair, and this fits in the cache.
   std::vector<std::uint64_t> filter_;
   std::vector<TokenId> results_;  // by rank
   std::array<TokenId, 256> byte_ids_{};
-  bool has_all_bytes_ = false;  // every byte's symbol is a token, as it should be
+  bool has_all_bytes_ = false;  // every byte's symbol is a token
 };
 
 }  // namespace antisd::inline text

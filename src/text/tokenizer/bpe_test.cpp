@@ -1,5 +1,5 @@
-// Merging against a brute-force version: merge the leftmost pair of the lowest rank, again and
-// again.
+// Merging compared with a brute-force version: repeatedly merge the leftmost pair of the lowest
+// rank.
 #include "text/tokenizer/bpe.h"
 
 #include <map>
@@ -14,7 +14,7 @@ struct Model {
   Vocabulary vocabulary;
   std::vector<std::pair<std::string, std::string>> merges;
 
-  // Letters a to c and random merges of what exists already.
+  // Letters a to c and random merges of existing tokens.
   explicit Model(int seed, int merge_count) {
     std::mt19937 random(seed);
     std::vector<std::string> tokens = {"a", "b", "c"};
@@ -88,7 +88,7 @@ TEST(BpeModel, ALongPieceTakesNoTime) {
   const Model model(5, 60);
   const BpeModel bpe = model.bpe();
   std::vector<TokenId> ids;
-  bpe.encode(std::string(4'000'000, 'a'), ids);  // quadratic work would not end within the hour
+  bpe.encode(std::string(4'000'000, 'a'), ids);  // quadratic work would take more than an hour
   std::size_t bytes = 0;
   for (const TokenId id : ids)
     bytes += model.vocabulary.token(id).size();

@@ -34,7 +34,7 @@ void flatten_into(const SortedJson& value, std::string_view key, const std::stri
 JsonFields::JsonFields(const SortedJson& value, std::string where)
     : value_(value), where_(std::move(where)) {
   if (!value.is_object()) {
-    fail(fmt::format("expected an object, found {}", value.type_name()), "mend the file");
+    fail(fmt::format("expected an object, found {}", value.type_name()), "fix the file");
   }
 }
 
@@ -48,7 +48,7 @@ void JsonFields::fail_type(std::string_view key, std::string_view expected) cons
     fail(fmt::format("\"{}\" is missing", key), fmt::format("add it: {}", expected));
   }
   fail(fmt::format("\"{}\" is {} where {} belongs", key, found->type_name(), expected),
-       "mend the file");
+       "fix the file");
 }
 
 void JsonFields::allow(std::initializer_list<std::string_view> keys) const {

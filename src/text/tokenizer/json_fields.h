@@ -42,7 +42,7 @@ class JsonFields {
 };
 
 // The members of a possibly nested `Sequence` in order; `key` holds a sequence's members. Null is
-// no member at all. Bounded in number and depth.
+// not a member. Limited in number and depth.
 std::vector<std::pair<SortedJson, std::string>> flatten_sequence(const SortedJson& value,
                                                                  std::string_view key,
                                                                  const std::string& where);

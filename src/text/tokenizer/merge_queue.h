@@ -1,6 +1,6 @@
 // Candidate merges of a long piece: lowest rank first, leftmost first within a rank. Positions
 // mostly arrive in order, so a rank's queue is a plain list until one does not; then it is a heap.
-// That makes long repetitive pieces linear.
+// So long repetitive pieces take linear time.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ class MergeQueue {
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // `list_of_rank` is scratch that outlives the queue: kNone for every rank, and so again after.
+  // `list_of_rank` is scratch memory that outlives the queue: kNone for every rank, before and
+  // after.
   explicit MergeQueue(std::vector<std::uint32_t>& list_of_rank) : list_of_rank_(list_of_rank) {}
   ~MergeQueue() {
     for (const List& list : lists_)

@@ -13,7 +13,7 @@ struct Overloaded : Ts... {
   using Ts::operator()...;
 };
 template <typename... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;  // clang 14 needs it spelled out
+Overloaded(Ts...) -> Overloaded<Ts...>;  // clang 14 needs this deduction guide
 
 constexpr std::size_t kMaxReplacementBytes = 1024;
 
@@ -89,7 +89,7 @@ bool Normalizer::leaves(std::string_view text) const {
 }
 
 std::string Normalizer::apply(std::string_view text) const {
-  // Replacements that feed each other could grow without end.
+  // Replacements that produce further matches could grow without end.
   const std::size_t limit = text.size() * 64 + (1 << 20);
   std::string result(text);
   for (const Step& step : steps_) {

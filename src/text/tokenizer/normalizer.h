@@ -14,12 +14,12 @@ namespace antisd::inline text {
 
 class Normalizer {
  public:
-  Normalizer() = default;  // leaves text as it is
+  Normalizer() = default;  // does not change the text
   static Normalizer nfc();
-  // `value` is the file's "normalizer", or null. Throws InputError for a kind that is not known.
+  // `value` is the file's "normalizer", or null. Throws InputError for an unknown kind.
   static Normalizer from_json(const SortedJson& value, const std::string& where);
 
-  // True where apply() would return the text unchanged, as far as a cheap look tells.
+  // True if a cheap check shows that apply() would not change the text.
   bool leaves(std::string_view text) const;
   std::string apply(std::string_view text) const;
 

@@ -1,5 +1,5 @@
-// Remembers the ids of short pieces: words repeat, so most need no merging. One per thread and
-// tokenizer, of fixed size; a new piece takes the place of an older one with the same hash.
+// Caches the ids of short pieces: words repeat, so most need no merging. One per thread and
+// tokenizer, of fixed size; a new piece replaces an older one with the same hash.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class PieceCache {
   };
   static_assert(sizeof(Entry) == 64, "an entry fills a cache line");
 
-  // Where the piece is or would be.
+  // The entry where the piece is or would be.
   Entry& slot(const Key& key) {
     constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
     std::uint64_t hash = (key.words[0] ^ key.length) * kFactor;
@@ -54,13 +54,13 @@ class PieceCache {
 
 inline PieceCache::Key::Key(std::string_view piece)
     : length(static_cast<std::uint8_t>(piece.size())) {
-  // A copy of variable length is a call; most pieces have less than nine bytes.
+  // A copy of variable length is a function call; most pieces have fewer than nine bytes.
   const char* data = piece.data();
   std::size_t left = piece.size(), word = 0;
   for (; left >= 8; left -= 8, data += 8)
     std::memcpy(&words[word++], data, 8);
   if (left >= 4) {
-    std::uint32_t low, high;  // overlap
+    std::uint32_t low, high;  // they overlap
     std::memcpy(&low, data, 4);
     std::memcpy(&high, data + left - 4, 4);
     words[word] = low | static_cast<std::uint64_t>(high) << (8 * (left - 4));

@@ -19,7 +19,7 @@ TokenId checked_id(const SortedJson& value, const JsonFields& fields) {
 TokenId id_of_pair(const JsonFields& fields, std::string_view key) {
   const SortedJson& pair = fields.array(key);
   if (pair.size() != 2) {
-    fields.fail(fmt::format("\"{}\" is not a token and its id", key), "mend the file");
+    fields.fail(fmt::format("\"{}\" is not a token and its id", key), "fix the file");
   }
   return checked_id(pair[1], fields);
 }
@@ -62,7 +62,7 @@ PostProcessor PostProcessor::from_json(const SortedJson& value, const std::strin
     } else if (type == "RobertaProcessing" || type == "BertProcessing") {
       step.before = {id_of_pair(fields, "cls")};
       step.behind = {id_of_pair(fields, "sep")};
-    } else if (type != "ByteLevel") {  // which only moves offsets
+    } else if (type != "ByteLevel") {  // ByteLevel only changes offsets
       fields.fail(fmt::format("the post-processor {} is not supported", type),
                   "known are TemplateProcessing, ByteLevel, RobertaProcessing, BertProcessing and "
                   "Sequence");

@@ -1,4 +1,4 @@
-// The post-processor of a tokenizer file, for one sequence: ids to put before and behind it.
+// The post-processor of a tokenizer file, for one sequence: ids to put before and after it.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@
 namespace antisd::inline text {
 namespace {
 
-// Every code point with the property is a match of its own.
+// Every code point with the property is its own match.
 template <typename Predicate>
 std::vector<SplitRange> matches_of(std::string_view text, Predicate&& has_property) {
   std::vector<SplitRange> ranges;
@@ -60,7 +60,7 @@ std::vector<SplitRange> merge_with_next(const std::vector<SplitRange>& ranges) {
   return result;
 }
 
-// Neighbours of the same kind become one.
+// Merges neighbours of the same kind.
 std::vector<SplitRange> join_equal(const std::vector<SplitRange>& ranges) {
   std::vector<SplitRange> result;
   for (const SplitRange& range : ranges) {
@@ -104,7 +104,7 @@ std::vector<SplitRange> apply_behavior(std::vector<SplitRange> ranges, SplitBeha
   return ranges;
 }
 
-// Takes a text through the steps; holds what they had to write anew.
+// Takes a text through the steps; owns the text that steps rewrite.
 class PreTokenizer::Worker {
  public:
   Worker(std::string_view text, bool at_start) : pieces_{{text, at_start}} {}

@@ -1,4 +1,4 @@
-// The pre-tokenizer of a tokenizer file: text -> pieces, each of which the model encodes alone.
+// The pre-tokenizer of a tokenizer file: text -> pieces, which the model encodes separately.
 //
 //   const auto pre_tokenizer = PreTokenizer::from_json(file["pre_tokenizer"], "tokenizer.json");
 //   pre_tokenizer.split(text, /*at_start=*/true, [](std::string_view piece) { ... });
@@ -17,10 +17,10 @@
 
 namespace antisd::inline text {
 
-// What becomes of the places where a pattern matches.
+// What happens to the matches of a pattern.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
-// Consecutive ranges that cover a text, each a match or what lies between.
+// Consecutive ranges that cover a text, each a match or the text between matches.
 struct SplitRange {
   std::size_t begin, end;
   bool is_match;
@@ -29,7 +29,7 @@ std::vector<SplitRange> apply_behavior(std::vector<SplitRange> ranges, SplitBeha
 
 struct Metaspace {
   enum class Prepend { kAlways, kNever, kFirst };
-  std::string replacement;  // one character that stands for a space
+  std::string replacement;  // one character, for a space
   Prepend prepend = Prepend::kAlways;
   bool split = true;
 
@@ -43,11 +43,11 @@ class PreTokenizer {
   static PreTokenizer gpt2(bool add_prefix_space);
   static PreTokenizer qwen2(bool add_prefix_space);
 
-  // Whether pieces are bytes that the model has to take in their byte-level form.
+  // Whether the model must encode pieces in their byte-level form.
   bool yields_bytes() const { return yields_bytes_; }
 
-  // Calls visit(piece) for every piece; none is empty. `at_start`: the text begins where the whole
-  // input begins, which Metaspace asks for. A piece lives as long as the call.
+  // Calls visit(piece) for every piece; none is empty. `at_start`: the text is at the start of the
+  // whole input, which Metaspace needs to know. A piece is valid only during the call.
   template <typename Visit>
   void split(std::string_view text, bool at_start, Visit&& visit) const {
     if (scanner_) return scan(*scanner_, text, visit);
@@ -63,7 +63,7 @@ class PreTokenizer {
   };
   struct ByteLevel {
     bool add_prefix_space, use_regex;
-    bool spell_out;  // write the byte-level form, because a further step reads it
+    bool spell_out;  // write the byte-level form, because a later step reads it
   };
   struct Digits {
     bool individual;
@@ -88,7 +88,7 @@ class PreTokenizer {
                       const std::function<void(std::string_view)>& visit) const;
 
   std::vector<Step> steps_;
-  std::optional<Scanner> scanner_;  // does the work of all steps
+  std::optional<Scanner> scanner_;  // replaces all steps
   bool yields_bytes_ = false;
 };
 

@@ -30,7 +30,7 @@ struct MatchContext {
 
   pcre2_match_context* context = pcre2_match_context_create(nullptr);
   pcre2_jit_stack* jit_stack = pcre2_jit_stack_create(32 << 10, kJitStackBytes, nullptr);
-  // Only the whole match is asked for; PCRE2 answers 0 where there are more groups.
+  // Only the whole match is needed; PCRE2 returns 0 if there are more groups.
   pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
 };
 
@@ -73,7 +73,7 @@ Regex::Regex(std::string_view pattern, const std::string& where)
   if (code->code == nullptr) {
     throw InputError(
         fmt::format("the regular expression {} is not valid: {}", pattern, error_text(error)),
-        {where, "mend the pattern"});
+        {where, "fix the pattern"});
   }
   pcre2_jit_compile(code->code, PCRE2_JIT_COMPLETE);  // without it, matching is only slower
   code_ = std::move(code);
@@ -96,7 +96,7 @@ void Regex::for_each_match(std::string_view text,
     const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(match.data);
     const std::size_t begin = offsets[0], end = offsets[1];
     if (begin == end && begin == last_end) {
-      // An empty match right behind the last one does not count.
+      // An empty match directly after the last one does not count.
       if (begin >= text.size()) return;
       from = begin + code_point_length(text[begin]);
       continue;

@@ -1,6 +1,6 @@
-// A regular expression of a tokenizer file. Those are written for Oniguruma, whose classes differ
-// from PCRE2's (\s, \w, \p{Han}, the Unicode version), so the pattern is translated first; a
-// construct that means something else there, or that we do not know, is refused by name.
+// A regular expression of a tokenizer file. These are written for Oniguruma, whose classes differ
+// from PCRE2's (\s, \w, \p{Han}, the Unicode version), so the pattern is translated first; an
+// unknown construct, or one with another meaning in PCRE2, is rejected by name.
 //
 //   const Regex digits(R"(\p{N}{1,3})", "tokenizer.json");
 //   digits.for_each_match(text, [](std::size_t begin, std::size_t end) { ... });
@@ -14,7 +14,7 @@
 
 namespace antisd::inline text {
 
-// The same pattern for PCRE2 with UTF and UCP. Throws InputError naming `where`.
+// The equivalent pattern for PCRE2 with UTF and UCP. Throws InputError with `where`.
 std::string translate_regex(std::string_view pattern, const std::string& where);
 std::string escape_regex(std::string_view literal);
 
@@ -22,8 +22,8 @@ class Regex {
  public:
   Regex(std::string_view pattern, const std::string& where);
 
-  // Leftmost matches from left to right, which do not overlap. `text` must be valid UTF-8. Throws
-  // InputError where a pattern backtracks beyond all measure. Safe from many threads.
+  // Leftmost, non-overlapping matches from left to right. `text` must be valid UTF-8. Throws
+  // InputError if a pattern backtracks too much. Thread-safe.
   void for_each_match(std::string_view text,
                       const std::function<void(std::size_t, std::size_t)>& visit) const;
   std::string replace_all(std::string_view text, std::string_view content) const;

@@ -19,7 +19,7 @@ constexpr std::string_view kSpaceItems =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view kHanSince14 = R"(\x{2b739}\x{2ebf0}-\x{2ee5d}\x{31350}-\x{323af})";
 
-// A class's inside that matches what Oniguruma's \p{name} does.
+// The inside of a class that matches Oniguruma's \p{name}.
 std::string property_items(std::string_view name) {
   std::string items = fmt::format(R"(\p{{{}}})", name);
   for (const CodePointRange& range : kNewCategories) {
@@ -34,7 +34,7 @@ std::string word_items() {
   std::string items;
   for (const char* name : {"L", "M", "Nd", "Nl", "Pc"})
     items += property_items(name);
-  // Other_Alphabetic that is no mark, and what Oniguruma's Latin-1 table adds.
+  // Other_Alphabetic without marks, and what Oniguruma's Latin-1 table adds.
   return items + R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149})" +
          R"(\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 }
@@ -121,7 +121,7 @@ class Translator {
     } else if (!negated) {
       result_ += items;
     } else if (name == "\\S") {
-      result_ += R"(\S\x{180e})";  // PCRE2's \s has U+180E, Oniguruma's has not
+      result_ += R"(\S\x{180e})";  // PCRE2's \s includes U+180E, Oniguruma's does not
     } else {
       refuse(name, "a negated class inside a class is not supported");
     }
@@ -140,7 +140,7 @@ class Translator {
         std::find(kProperties.begin(), kProperties.end(), name) != kProperties.end();
     const std::string whole(pattern_.substr(position_, end + 1 - position_));
     if (!is_known && name != "Han") refuse(whole, "this property is not supported");
-    // Oniguruma means the script, PCRE2's short form its extensions.
+    // Oniguruma means the script, PCRE2's short form means script extensions.
     const std::string items =
         name == "Han" ? R"(\p{sc:Han})" + std::string(kHanSince14) : property_items(name);
     put_items(items, negated_letter != negated_name, whole);

@@ -18,7 +18,7 @@ std::vector<std::string> matches(std::string_view pattern, std::string_view text
   return result;
 }
 
-// Where Oniguruma and PCRE2 differ, Oniguruma's reading counts.
+// If Oniguruma and PCRE2 differ, Oniguruma's meaning counts.
 TEST(Regex, ReadsClassesAsOnigurumaDoes) {
   EXPECT_THAT(matches(R"(\s)", "\u180e\u0085\u3000"), ElementsAre("\u0085", "\u3000"));
   EXPECT_THAT(matches(R"([^\S\n]+)", " \u180e\n"), ElementsAre(" "));

@@ -32,7 +32,7 @@ constexpr std::array<Class, 128> make_ascii_classes() {
 }
 constexpr std::array<Class, 128> kAsciiClasses = make_ascii_classes();
 
-// The class of the code point at `position`, which moves behind it.
+// The class of the code point at `position`, which moves past it.
 Class next_class(std::string_view text, std::size_t& position) {
   const auto byte = static_cast<unsigned char>(text[position]);
   if (byte < 128) {
@@ -42,7 +42,7 @@ Class next_class(std::string_view text, std::size_t& position) {
   return character_class(next_code_point(text, position));
 }
 
-// The end of the run of `wanted` that begins at `position`.
+// The end of the run of `wanted` that starts at `position`.
 std::size_t run_end(std::string_view text, std::size_t position, Class wanted) {
   while (position < text.size()) {
     std::size_t next = position;
@@ -56,8 +56,8 @@ bool is_line_end(char c) {
   return c == '\r' || c == '\n';
 }
 
-// \s+(?!\S)|\s+ : all of the run at the text's end, else all but its last code point, which goes to
-// what follows.
+// \s+(?!\S)|\s+ : the whole run at the text's end, otherwise all but its last code point, which
+// belongs to the next piece.
 std::size_t spaces_length(std::string_view text, std::size_t begin, std::size_t end) {
   if (end == text.size()) return end - begin;
   std::size_t last = end - 1;
@@ -66,7 +66,7 @@ std::size_t spaces_length(std::string_view text, std::size_t begin, std::size_t 
   return last > begin ? last - begin : end - begin;
 }
 
-// Bytes of 's, 't, 're, 've, 'm, 'll or 'd at `position`, 0 where there is none.
+// Bytes of 's, 't, 're, 've, 'm, 'll or 'd at `position`, 0 if there is none.
 std::size_t contraction_length(std::string_view text, std::size_t position, bool fold_case) {
   const auto letter = [&](std::size_t i) -> char {
     if (position + i >= text.size()) return 0;
@@ -141,7 +141,7 @@ std::size_t cl100k_piece(std::string_view text, std::size_t position, int max_di
 
   const std::size_t end = run_end(text, next, Class::kSpace);
   for (std::size_t i = end; i > position; --i) {
-    if (is_line_end(text[i - 1])) return i - position;  // \s*[\r\n]+ ends at the run's last one
+    if (is_line_end(text[i - 1])) return i - position;  // \s*[\r\n]+ ends at the run's last newline
   }
   return spaces_length(text, position, end);
 }

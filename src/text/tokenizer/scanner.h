@@ -1,5 +1,5 @@
-// Hand-written scanners for the pre-tokenizer patterns that nearly every byte-level BPE file uses:
-// several times as fast as the regular expression, and equal to it (scanner_test.cpp compares).
+// Hand-written scanners for the pre-tokenizer patterns of nearly all byte-level BPE files: several
+// times as fast as the regular expression, with the same result (scanner_test.cpp compares).
 //
 //   if (const std::optional<Scanner> scanner = find_scanner(pattern))  // nothing: use Regex
 //     scan(*scanner, text, [](std::string_view piece) { ... });
@@ -19,11 +19,11 @@ enum class Scanner { kGpt2, kQwen2, kCl100k };
 
 std::optional<Scanner> find_scanner(std::string_view pattern);
 
-// Calls visit(piece) for the pieces of valid UTF-8 `text`, which they cover without a gap.
+// Calls visit(piece) for the pieces of valid UTF-8 `text`, which cover it without a gap.
 template <typename Visit>
 void scan(Scanner scanner, std::string_view text, Visit&& visit);
 
-// Bytes of the piece that begins at `position`, which must be less than text.size().
+// Bytes of the piece that starts at `position`, which must be less than text.size().
 std::size_t gpt2_piece(std::string_view text, std::size_t position);
 std::size_t cl100k_piece(std::string_view text, std::size_t position, int max_digits);
 

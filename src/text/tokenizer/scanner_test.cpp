@@ -1,4 +1,4 @@
-// The hand-written scanners against the regular expressions they stand for.
+// The hand-written scanners against the regular expressions they replace.
 #include "text/tokenizer/scanner.h"
 
 #include <random>

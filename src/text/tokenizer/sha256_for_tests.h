@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for tests that compare with digests of texts they must not keep.
+// SHA-256 (FIPS 180-4), for tests that compare with digests of texts that must not be stored.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace antisd::testing {
 
 inline std::string sha256(std::string message) {
-  // The constants are the first 32 bits of the fractions of roots of the first primes.
+  // The constants are the first 32 bits of the fractional parts of roots of the first primes.
   std::array<std::uint32_t, 64> k{};
   std::array<std::uint32_t, 8> hash{};
   const auto fraction = [](long double root) {

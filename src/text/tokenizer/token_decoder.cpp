@@ -71,7 +71,7 @@ struct TokenDecoder::Worker {
     tokens = {replace_invalid_utf8(bytes)};
   }
 
-  // A run of byte tokens is text where it is valid UTF-8, else one U+FFFD a byte.
+  // A run of byte tokens is text if it is valid UTF-8, otherwise one U+FFFD per byte.
   void operator()(const ByteFallback&) const {
     std::vector<std::string> result;
     std::string bytes;
@@ -171,7 +171,7 @@ TokenDecoder::Step TokenDecoder::step_from_json(const SortedJson& value, const s
     fields.allow({"type", "content", "start", "stop"});
     const Strip strip{fields.string("content"), fields.integer("start"), fields.integer("stop")};
     if (strip.content.empty() || strip.start < 0 || strip.stop < 0) {
-      fields.fail("Strip needs a character and counts that are not negative", "mend the file");
+      fields.fail("Strip needs a character and counts that are not negative", "fix the file");
     }
     return strip;
   }

@@ -18,8 +18,8 @@ class TokenDecoder {
   static TokenDecoder byte_level();
   static TokenDecoder from_json(const SortedJson& value, const std::string& where);
 
-  // Whether a token's bytes do not depend on its neighbours: then text is replace_invalid_utf8() of
-  // the joined token_bytes().
+  // Whether a token's bytes do not depend on its neighbours: then the text is
+  // replace_invalid_utf8() of the concatenated token_bytes().
   bool is_byte_level() const;
   static std::string token_bytes(std::string_view token);
 
@@ -49,7 +49,7 @@ class TokenDecoder {
   std::optional<std::vector<Step>> steps_;
 };
 
-// Takes out the spaces that tokenization puts before punctuation and contractions.
+// Removes the spaces that tokenization puts before punctuation and contractions.
 std::string clean_up_spaces(std::string text);
 
 }  // namespace antisd::inline text

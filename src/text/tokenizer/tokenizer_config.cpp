@@ -69,7 +69,7 @@ void read_added_tokens_decoder(const JsonFields& fields, TokenizerConfig& config
   }
 }
 
-// {"token": id}; a token that is named as special is not looked for in normalized text.
+// {"token": id}; a special token is not searched in normalized text.
 void read_added_tokens_json(const std::filesystem::path& path, TokenizerConfig& config) {
   const SortedJson value = parse_sorted_json(read_text_file(path), path.string());
   const JsonFields fields(value, path.string());

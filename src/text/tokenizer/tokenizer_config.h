@@ -1,5 +1,5 @@
-// What a model directory says about its tokenizer beside the vocabulary: tokenizer_config.json and
-// the older special_tokens_map.json and added_tokens.json.
+// A model directory's tokenizer settings other than the vocabulary: tokenizer_config.json and the
+// older special_tokens_map.json and added_tokens.json.
 #pragma once
 
 #include <filesystem>

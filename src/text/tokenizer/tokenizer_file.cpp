@@ -18,7 +18,7 @@ constexpr std::uintmax_t kMaxFileBytes = 512u << 20;
       {where, "write \"left right\", or a list of two"});
 }
 
-// nlohmann calls these in the order of the text. Everything becomes a tree but `model.vocab` (or
+// nlohmann calls these in the order of the text. Everything becomes a tree except `model.vocab` (or
 // the whole text, for vocab.json) and `model.merges`.
 class FileHandler : public nlohmann::json_sax<SortedJson> {
  public:
@@ -201,7 +201,7 @@ std::string read_text_file(const std::filesystem::path& path) {
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error || size > kMaxFileBytes) {
     throw InputError(fmt::format("larger than {} MB", kMaxFileBytes >> 20),
-                     {path.string(), "this is no tokenizer file"});
+                     {path.string(), "this is not a tokenizer file"});
   }
   std::string text(size, '\0');
   std::ifstream file(path, std::ios::binary);
@@ -262,7 +262,7 @@ MergeList parse_merges_text(std::string_view text, const std::string& where) {
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.starts_with("#version")) continue;
-    if (line.empty() && begin >= text.size()) break;  // a blank last line
+    if (line.empty() && begin >= text.size()) break;  // an empty last line
     if (!merges.add_line(line)) fail_merge(line, where, number);
   }
   return merges;

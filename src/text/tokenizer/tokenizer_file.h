@@ -1,5 +1,5 @@
-// Reads the files of a tokenizer without a tree for their large parts: a vocabulary of a quarter of
-// a million entries goes straight into Vocabulary.
+// Reads tokenizer files without a tree for their large parts: a vocabulary of 250,000 entries goes
+// directly into Vocabulary.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ std::string read_text_file(const std::filesystem::path& path);
 class MergeList {
  public:
   void add(std::string_view left, std::string_view right);
-  // "left right". False, and nothing added, unless there is exactly one space.
+  // "left right". False, and nothing is added, unless there is exactly one space.
   bool add_line(std::string_view line);
   std::vector<Merge> merges() const;  // views into this object
   std::size_t size() const { return spans_.size(); }
@@ -34,17 +34,17 @@ class MergeList {
 };
 
 struct TokenizerFile {
-  SortedJson rest;  // all but model.vocab and model.merges
+  SortedJson rest;  // everything except model.vocab and model.merges
   Vocabulary vocabulary;
   MergeList merges;
   bool has_merges = false;
 };
 
-// tokenizer.json. Throws InputError naming `where`.
+// tokenizer.json. Throws InputError with `where`.
 TokenizerFile parse_tokenizer_json(std::string_view text, const std::string& where);
 // vocab.json: {"token": id, ...}.
 Vocabulary parse_vocabulary_json(std::string_view text, const std::string& where);
-// merges.txt: one pair per line, "#version" lines left out.
+// merges.txt: one pair per line, without "#version" lines.
 MergeList parse_merges_text(std::string_view text, const std::string& where);
 
 }  // namespace antisd::inline text

@@ -45,14 +45,14 @@ void add_tokens_of_file(const JsonFields& file, const Vocabulary& vocabulary,
 void add_tokens_of_config(const TokenizerConfig& config, const Vocabulary& vocabulary,
                           AddedTokens& added_tokens) {
   for (const AddedToken& token : config.added_tokens) {
-    if (added_tokens.find(token.content) != nullptr) continue;  // tokenizer.json says more
+    if (added_tokens.find(token.content) != nullptr) continue;  // tokenizer.json has more details
     added_tokens.add(token, vocabulary, token.id, config.where);
   }
 }
 
 std::vector<std::string> special_contents(const TokenizerConfig& config) {
   std::vector<std::string> contents;
-  // transformers' order, which gives new tokens their ids
+  // in transformers' order, which determines the ids of new tokens
   for (const char* name : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token",
                            "cls_token", "mask_token"}) {
     const auto found = config.special_tokens.find(name);
@@ -82,7 +82,7 @@ void Tokenizer::Parts::finish() {
       }
     }
   }
-  // Clean-up was made for WordPiece and harms BPE text, so BPE has to ask twice.
+  // Clean-up is for WordPiece and damages BPE text, so BPE needs a second key.
   cleans_up_spaces = config.clean_up_spaces &&
                      (!std::holds_alternative<BpeModel>(model) || config.clean_up_spaces_of_bpe);
 }
@@ -144,7 +144,7 @@ std::shared_ptr<Tokenizer::Parts> Tokenizer::parts_from_vocabulary(
   const MergeList merges = parse_merges_text(read_text_file(merges_path), merges_path.string());
   parts->model = BpeModel(parts->vocabulary, merges.merges(), {}, merges_path.string());
 
-  // These files have no other place for special tokens, so one that is new gets the next id.
+  // These files have no other place for special tokens, so a new one gets the next id.
   add_tokens_of_config(config, parts->vocabulary, parts->added_tokens);
   for (const std::string& content : special_contents(config)) {
     if (parts->added_tokens.find(content) != nullptr) continue;

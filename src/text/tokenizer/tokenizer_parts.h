@@ -1,5 +1,4 @@
-// What a Tokenizer is made of; shared by its loading (tokenizer_load.cpp) and its use
-// (tokenizer.cpp).
+// The parts of a Tokenizer; shared by its loading (tokenizer_load.cpp) and its use (tokenizer.cpp).
 #pragma once
 
 #include <string>
@@ -23,7 +22,7 @@ struct WordLevelModel {
 };
 
 struct Tokenizer::Parts {
-  Vocabulary vocabulary;  // of the model, without the added tokens
+  Vocabulary vocabulary;  // of the model, without added tokens
   std::variant<BpeModel, WordLevelModel> model;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
@@ -33,10 +32,10 @@ struct Tokenizer::Parts {
   TokenizerConfig config;
   bool cleans_up_spaces = false;
   TokenId end_id = 0;
-  std::uint64_t number = 0;  // tells the tokenizers of this process apart
+  std::uint64_t number = 0;  // identifies the tokenizer in this process
   std::string where;
 
-  // To call last, when everything above is in place.
+  // Call it last, when everything above is set.
   void finish();
 
   void encode_text(std::string_view text, bool at_start, std::vector<TokenId>& ids) const;

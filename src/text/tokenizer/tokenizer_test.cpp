@@ -1,4 +1,4 @@
-// Ids and texts against what PyPI `tokenizers` and transformers gave
+// Ids and texts compared with those of PyPI `tokenizers` and transformers
 // (tools/record_tokenizer_fixtures.py).
 #include "text/tokenizer/tokenizer.h"
 

@@ -33,8 +33,8 @@ std::vector<CharacterClass> make_class_table() {
   return table;
 }
 
-// Starters that compose with nothing before them and are their own NFC: the common scripts' blocks,
-// each less its exceptions.
+// Starters that compose with nothing before them and are their own NFC: blocks of the common
+// scripts, without exceptions.
 bool is_stable_in_nfc(char32_t c) {
   return c < 0x300 || (c >= 0x388 && c <= 0x3FF) || (c >= 0x400 && c <= 0x482) ||
          (c >= 0x2010 && c <= 0x20CF) || (c >= 0x2190 && c <= 0x2328) ||
@@ -62,7 +62,8 @@ int combining_class(utf8proc_int32_t c) {
   return utf8proc_get_property(c)->combining_class;
 }
 
-// Runs of marks in canonical order. utf8proc's own ordering is quadratic in the length of a run.
+// Puts runs of marks in canonical order. utf8proc's own ordering is quadratic in the length of a
+// run.
 void order_marks(std::vector<utf8proc_int32_t>& text) {
   const auto is_mark = [](utf8proc_int32_t c) { return combining_class(c) != 0; };
   auto begin = text.begin();
@@ -75,7 +76,7 @@ void order_marks(std::vector<utf8proc_int32_t>& text) {
   }
 }
 
-// Appends the normal form of `segment`, which it uses up.
+// Appends the normal form of `segment` and clears it.
 void finish_segment(std::vector<utf8proc_int32_t>& segment, int options, std::string& result) {
   order_marks(segment);
   auto length = static_cast<utf8proc_ssize_t>(segment.size());
@@ -116,7 +117,7 @@ bool is_word_character(char32_t c) {
   const std::string_view category = general_category(c);
   if (category[0] == 'L' || category[0] == 'M') return true;
   if (category == "Nd" || category == "Nl" || category == "Pc") return true;
-  // Other_Alphabetic that is no mark, and Join_Control.
+  // Other_Alphabetic without marks, and Join_Control.
   return (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
          (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189) || c == 0x200C ||
          c == 0x200D;

@@ -1,5 +1,5 @@
-// Properties of code points and the normal forms, as Hugging Face's `tokenizers` has them: ids must
-// not depend on the Unicode version of the libraries at hand, so the differences are recorded
+// Properties of code points and the normal forms, as in Hugging Face's `tokenizers`: ids must not
+// depend on the Unicode version of installed libraries, so the differences are recorded
 // (unicode_data.cpp) and applied on top of utf8proc.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace antisd::inline text {
 struct CodePointRange {
   char32_t first;
   char32_t last;
-  const char* category = nullptr;  // two letters, e.g. "Lu"; in kNewCategories only
+  const char* category = nullptr;  // two letters, e.g. "Lu"; only in kNewCategories
 };
 
 extern const std::span<const CodePointRange> kNewCategories;
@@ -24,20 +24,20 @@ extern const std::span<const CodePointRange> kAlsoPunctuation;
 extern const std::span<const CodePointRange> kAlsoNumeric;
 extern const std::span<const CodePointRange> kNewLowercase;  // pairs: from, to
 
-// The range of a sorted table that holds `code_point`, or null.
+// The range of a sorted table that contains `code_point`, or null.
 const CodePointRange* find_range(std::span<const CodePointRange> table, char32_t code_point);
 
-const char* general_category(char32_t code_point);  // two letters, "Cn" where unassigned
+const char* general_category(char32_t code_point);  // two letters, "Cn" if unassigned
 bool is_white_space(char32_t code_point);
 bool is_word_character(char32_t code_point);  // \w of Unicode's UTS 18
 bool is_numeric(char32_t code_point);
 bool is_punctuation(char32_t code_point);
 
-// Classes that the pre-tokenizer patterns ask for, from a table: a few nanoseconds.
+// Classes of the pre-tokenizer patterns, from a table: a few nanoseconds.
 enum class CharacterClass : unsigned char { kOther, kLetter, kNumber, kSpace };
 CharacterClass character_class(char32_t code_point);
 
-// What is left when the code points that `goes` names are taken off the ends.
+// The text without the code points at both ends that `goes` accepts.
 template <typename Predicate>
 std::string_view strip(std::string_view text, bool left, bool right, Predicate&& goes) {
   while (left && !text.empty()) {
@@ -59,7 +59,7 @@ std::string_view strip(std::string_view text, bool left, bool right, Predicate&&
 std::string to_lowercase(std::string_view text);  // code point by code point, without context
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
-// Whether a cheap look shows that the text is in the form already; false says nothing.
+// Whether a cheap check shows that the text is already in the form; false means unknown.
 bool is_surely_normal(std::string_view text, NormalForm form);
 std::string normalize(std::string_view text, NormalForm form);
 

@@ -1,4 +1,4 @@
-// Facts of the Unicode standard, and where `tokenizers` departs from it.
+// Facts of the Unicode standard, and where `tokenizers` differs from it.
 #include "text/tokenizer/unicode.h"
 
 #include <gtest/gtest.h>
@@ -32,10 +32,10 @@ TEST(Unicode, TheCheapLookNeverClaimsTooMuch) {
     std::string text;
     append_utf8(text, c);
     if (!is_surely_normal(text, NormalForm::kNfc)) continue;
-    // Neither changed alone, nor joined to what comes before.
+    // Neither changed by itself, nor joined to what precedes it.
     for (const char* before : {"", "a", "\u1100", "\uAC00", "\u0915"}) {
       std::string whole = before + text;
-      // An unstable tail makes normalize() take the long way.
+      // An unstable tail makes normalize() take the slow path.
       ASSERT_EQ(normalize(whole + "\u05D0", NormalForm::kNfc), whole + "\u05D0")
           << std::uint32_t{c};
     }

@@ -40,7 +40,7 @@ void Vocabulary::add(std::string_view token, std::int64_t id, const std::string&
   if (has(static_cast<TokenId>(id))) {
     throw InputError(fmt::format("the tokens \"{}\" and \"{}\" have the same id {}",
                                  this->token(static_cast<TokenId>(id)), token, id),
-                     {where, "give every token an id of its own"});
+                     {where, "give every token its own id"});
   }
   if (bytes_.size() + token.size() >= kAbsent) {
     throw InputError("the tokens have more than 4 GB in all", {where, "use a smaller vocabulary"});

@@ -1,5 +1,5 @@
 // Token strings and their ids: one block of bytes, a table by id and a hash index, because a
-// vocabulary has a quarter of a million entries and must load in a fraction of a second.
+// vocabulary of 250,000 entries must load in a fraction of a second.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ std::uint64_t hash_bytes(std::string_view bytes);
 
 class Vocabulary {
  public:
-  // Throws InputError naming `where` for a token or an id that is there already, or an id out of
-  // range. Call finish() behind the last one.
+  // Throws InputError with `where` for a repeated token or id, or an id out of range. Call finish()
+  // after the last one.
   void add(std::string_view token, std::int64_t id, const std::string& where);
   void finish(const std::string& where);
 
   std::optional<TokenId> find(std::string_view token) const;
   bool has(TokenId id) const { return id >= 0 && id < end_id() && entries_[id].length != kAbsent; }
-  std::string_view token(TokenId id) const {  // empty where there is a gap
+  std::string_view token(TokenId id) const {  // empty for a gap
     return has(id) ? std::string_view(bytes_).substr(entries_[id].offset, entries_[id].length)
                    : std::string_view();
   }

@@ -1,9 +1,9 @@
-// Supervised text as an objective: the cross-entropy of the tokens that count.
+// Supervised text as an objective: the cross-entropy of the tokens in the loss.
 //
 //   DocumentObjective objective(model.device());
 //   gradients.update(lr, {document_sequences(documents)}, mean, objective);
 //   objective.finish();
-//   objective.sums.mean("loss");  // nats, over the tokens that count
+//   objective.sums.mean("loss");  // nats, over the tokens in the loss
 #pragma once
 
 #include <span>
@@ -14,14 +14,14 @@
 
 namespace antisd::inline trainer {
 
-// Numbered from 0; their targets are the tokens that count.
+// Numbered from 0; their targets are the tokens in the loss.
 std::vector<TargetSequence> document_sequences(std::span<const TrainingDocument> documents);
 
 class DocumentObjective : public Objective {
  public:
   explicit DocumentObjective(at::Device device);
 
-  // The sum of the log-probabilities stays on the device: nothing waits for it before finish().
+  // The sum of the log-probabilities stays on the device until finish().
   ObjectiveNeeds needs() const override { return {.scores_on_host = false}; }
   Derivative differentiate(const PassView& pass) override;
   void finish() override;

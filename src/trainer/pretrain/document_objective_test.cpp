@@ -34,7 +34,7 @@ struct Small {
     optimizer.emplace(model, AdamWOptions{}, *processes);
   }
   std::unique_ptr<Communicator> processes = alone();
-  // The mean loss; the gradients are left with the optimizer.
+  // The mean loss; leaves the gradients in the parameters.
   double add_gradients(std::span<const TrainingDocument> all, GradientPassOptions options = {}) {
     options.pack.share = false;
     const PassBatch batch{.sequences = document_sequences(all)};
@@ -49,7 +49,7 @@ struct Small {
   std::optional<AdamW> optimizer;
 };
 
-// Each document alone, all logits at once, in double.
+// Each document by itself, all logits at once, in double.
 double plain_cross_entropy(const CausalLm& model, std::span<const TrainingDocument> all) {
   const at::NoGradGuard no_grad;
   double sum = 0;
@@ -102,7 +102,7 @@ TEST(DocumentObjective, GradientIsThatOfTheMeanHoweverItIsCut) {
     for (Parameter& parameter : small.model.parameters())
       parameter.value.add_(whole.at(parameter.name()), little / std::sqrt(squared));
   }
-  EXPECT_EQ(cut_sequences(document_sequences(all), 7).size(), 3u);  // 5, 7, 2: no two together
+  EXPECT_EQ(cut_sequences(document_sequences(all), 7).size(), 3u);  // 5, 7, 2: no two fit together
   EXPECT_EQ(cut_sequences(document_sequences(all), 12).size(), 2u);
   small.add_gradients(all, {.micro_batch_tokens = 7, .gradient_checkpointing = true});
   for (const Parameter& parameter : small.model.parameters()) {

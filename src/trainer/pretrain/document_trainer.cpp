@@ -15,7 +15,7 @@ namespace antisd::inline trainer {
 namespace {
 
 constexpr std::size_t kLoggedSamples = 2;
-constexpr std::size_t kTextPromptTokens = 16;  // of a text that is to be gone on with
+constexpr std::size_t kTextPromptTokens = 16;  // of a text that is to be continued
 
 }  // namespace
 
@@ -161,7 +161,7 @@ void DocumentTrainer::sample(MetricSet& metrics) {
   SampleBatch samples = engine_.generate(state_.model, requests, options);
   engine_.release();
 
-  std::map<std::string, std::pair<double, double>> right;  // of all, by kind of problem
+  std::map<std::string, std::pair<double, double>> right;  // and total, by kind of problem
   for (std::size_t i = 0; i < samples.groups.size(); ++i) {
     add_texts(samples.groups[i].samples, parts_.tokenizer);
     const std::string& response = samples.groups[i].samples[0].text;
@@ -182,7 +182,7 @@ void DocumentTrainer::sample(MetricSet& metrics) {
     metrics.set(fmt::format("val-core/{}/acc/mean@1", bench), counts.first / counts.second);
 }
 
-// Writes the document down that stopped the step.
+// Writes the document that stopped the step to a file.
 UpdateReport DocumentTrainer::update(std::span<const TrainingDocument> documents,
                                      const PassBatch& batch, MeanOver mean, double lr,
                                      DocumentObjective& objective) {
@@ -221,7 +221,7 @@ void DocumentTrainer::save_last(const std::function<bool()>& stop) {
   }
 }
 
-// Of the weights that the last step left: it is that step which failed.
+// The weights are those that the last step left, so that step is the one that failed.
 RunError DocumentTrainer::diverged(const NotFinite& error) const {
   const std::int64_t before = state_.step - 1;
   return keeper_.not_finite_error(error, before, schedule_.at(before), /*untouched=*/false);

@@ -20,7 +20,8 @@
 
 namespace antisd::inline trainer {
 
-// Everything a run goes on from. Documents are a function of the step, so they need no cursor.
+// Everything that a resumed run depends on. Documents are a function of the step, so there is no
+// cursor.
 struct DocumentState {
   DocumentState(CausalLm policy, const AdamWOptions& adamw, Communicator& processes)
       : model(std::move(policy)), optimizer(model, adamw, processes) {}
@@ -38,7 +39,7 @@ Json to_json(const DocumentState& state);
 // InputError for a checkpoint of another model or other documents.
 void resume(DocumentState& state, const std::filesystem::path& checkpoint);
 
-// All but the vectors borrowed; they outlive the trainer.
+// Borrowed, except the vectors; they must outlive the trainer.
 struct DocumentTrainerParts {
   const RunConfig& config;
   DocumentState& state;
@@ -46,20 +47,20 @@ struct DocumentTrainerParts {
   const Tokenizer& tokenizer;
   Recorder& recorder;
   Console& console;
-  Grader* grader = nullptr;                // of the samples of a built-in task
+  Grader* grader = nullptr;                // for the samples of a built-in task
   std::vector<TrainingDocument> held_out;  // whose loss is measured
-  std::vector<TrainingDocument> prompts;   // that responses are sampled to
+  std::vector<TrainingDocument> prompts;   // to sample responses to
   std::vector<TokenId> stop_ids;
-  std::filesystem::path origin;  // whose config and tokenizer files checkpoints carry
+  std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
 };
 
 class DocumentTrainer {
  public:
   explicit DocumentTrainer(DocumentTrainerParts parts);
 
-  // Up to train.steps, or until `stop` says so between two steps; saves at the end of either, or
-  // RunError, "not saved". False where it was stopped. RunError where a gradient is no number: the
-  // weights are then as the step before left them, the document is in failed/, nothing is saved.
+  // Trains up to train.steps, or until `stop` returns true between two steps; then saves, or throws
+  // RunError, "not saved". False if it was stopped. RunError if a gradient is not finite: the
+  // weights are then those of the step before, the document is in failed/, and nothing is saved.
   bool run(const std::function<bool()>& stop);
 
  private:
@@ -81,7 +82,7 @@ class DocumentTrainer {
   Schedule schedule_;
   RolloutEngine engine_;
   StepRow last_row_;
-  std::optional<double> peak_flops_;  // of the device, where it is known
+  std::optional<double> peak_flops_;  // of the device, if known
   CheckpointKeeper keeper_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kVocabularyMultiple = 64;  // for the matrix units
+constexpr std::int64_t kVocabularyMultiple = 64;  // for tensor cores
 
 constexpr const char* kTokenizerFiles[] = {
     "tokenizer.json",    "tokenizer_config.json",   "vocab.json",          "merges.txt",
@@ -24,7 +24,7 @@ void write_tokenizer(const fs::path& from, const fs::path& directory) {
       write_file_atomically(directory / name, text);
     return;
   }
-  Tokenizer::load(from);  // says what is wrong with it under its own name
+  Tokenizer::load(from);  // reports errors under the file's own name
   for (const char* name : kTokenizerFiles) {
     if (fs::exists(from / name)) write_file_atomically(directory / name, read_file(from / name));
   }
