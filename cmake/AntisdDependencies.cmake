@@ -45,6 +45,9 @@ if(ANTISD_TORCH)
   # After the system's folders: the wheel contains its own fmt, of another version than ours.
   target_compile_options(torch INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-idirafter ${torch_root}/include>")
+  # The wheel is a release build, and some classes of its headers have another layout without NDEBUG
+  # (at::RecordFunction): a debug build of ours must agree with it. ANTISD_CHECK does not depend on it.
+  target_compile_definitions(torch INTERFACE $<$<CONFIG:Debug>:NDEBUG>)
   # at::parallel_for is a template that runs on one thread unless it is compiled with OpenMP, while
   # the BLAS inside it would still start threads for every product. The runtime is torch's own copy.
   target_compile_options(torch INTERFACE
