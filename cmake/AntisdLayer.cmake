@@ -1,7 +1,8 @@
-# antisd_layer(PATH [PARTS folder...] [USES layer...] [LINKS target...])
+# antisd_layer(PATH [PARTS folder...] [USES layer...] [LINKS target...] [TRAININGS suite...])
 # One directory below src/ is one static library antisd_NAME made of its *.cpp files and those of its
 # parts, and one test program NAME_test made of its *_test.cpp files; NAME is the last part of PATH.
-# Without ANTISD_CUDA its kernels/*.cu and cuda_*.cpp are left out.
+# Without ANTISD_CUDA its kernels/*.cu and cuda_*.cpp are left out. Tests of the suites in TRAININGS
+# (a name may end in *) get the label `training`: ctest -LE training.
 # src/CMakeLists.txt lists the layers from the bottom up; tools/check_includes.py holds every #include
 # to that order.
 include(GoogleTest)
@@ -13,8 +14,23 @@ function(antisd_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ANTISD_UNITY} UNITY_BUILD_BATCH_SIZE 10)
 endfunction()
 
+# What tests find in their environment. Threads that wait for each other sleep, because several tests
+# share the cores. Under asan an allocation of absurd size fails as it does without: torch turns that
+# into the error that a test expects.
+set(ANTISD_TEST_ENVIRONMENT ENVIRONMENT OMP_WAIT_POLICY=passive)
+if(ANTISD_SANITIZE MATCHES "address")
+  list(APPEND ANTISD_TEST_ENVIRONMENT ENVIRONMENT_MODIFICATION
+    ASAN_OPTIONS=set:allocator_may_return_null=1)
+endif()
+
+# The tests of NAME_test that gtest's `filter` takes; further arguments are properties of them.
+function(antisd_discover_tests name filter)
+  gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}/ TEST_FILTER "${filter}"
+    PROPERTIES TIMEOUT 900 ${ANTISD_TEST_ENVIRONMENT} ${ARGN})
+endfunction()
+
 function(antisd_layer path)
-  cmake_parse_arguments(LAYER "" "" "PARTS;USES;LINKS" ${ARGN})
+  cmake_parse_arguments(LAYER "" "" "PARTS;USES;LINKS;TRAININGS" ${ARGN})
   get_filename_component(name "${path}" NAME)
   set(directory "${CMAKE_CURRENT_SOURCE_DIR}/${path}")
   set(patterns "${directory}/*.cpp")
@@ -58,8 +74,13 @@ function(antisd_layer path)
     target_compile_definitions(${name}_test PRIVATE
       ANTISD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ANTISD_BINARY_DIR="${CMAKE_BINARY_DIR}")
     target_precompile_headers(${name}_test REUSE_FROM ${shared_header})
-    gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}/
-      # Threads that wait for each other sleep: several tests share the cores.
-      PROPERTIES TIMEOUT 900 ENVIRONMENT OMP_WAIT_POLICY=passive)
+    if(LAYER_TRAININGS)
+      list(TRANSFORM LAYER_TRAININGS APPEND ".*")
+      list(JOIN LAYER_TRAININGS ":" trainings)
+      antisd_discover_tests(${name} "${trainings}" LABELS training)
+      antisd_discover_tests(${name} "-${trainings}")
+    else()
+      antisd_discover_tests(${name} "*")
+    endif()
   endif()
 endfunction()

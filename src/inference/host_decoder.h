@@ -1,4 +1,5 @@
-// What decoders that keep their slots on the host have in common. A slot holds one running sequence.
+// What decoders that keep their slots on the host have in common. A slot holds one running
+// sequence.
 #pragma once
 
 #include <algorithm>
