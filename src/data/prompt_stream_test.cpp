@@ -142,8 +142,8 @@ TEST(PromptStream, SaysWhatChanged) {
   EXPECT_THAT(with("position", 10), HasSubstr("item 10 of 10"));
   EXPECT_THAT(with("epoch", std::uint64_t{1} << 40), HasSubstr("epoch"));
   for (const Json& bad : {Json(-1), Json("x"), Json(nullptr), Json(1.5)}) {
-    EXPECT_THAT(with("position", bad), HasSubstr("no whole number 'position'"));
-    EXPECT_THAT(with("size", bad), HasSubstr("no whole number 'size'"));
+    EXPECT_THAT(with("position", bad), HasSubstr("no integer 'position'"));
+    EXPECT_THAT(with("size", bad), HasSubstr("no integer 'size'"));
   }
   EXPECT_THAT(error_of([&] { stream.restore(Json::array()); }), HasSubstr("not an object"));
   EXPECT_THAT(error_of([&] { stream.restore(Json::object()); }), HasSubstr("no integer"));

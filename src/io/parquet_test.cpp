@@ -186,7 +186,8 @@ TEST(WriteParquet, NamesWhatDoesNotFitTogether) {
   EXPECT_THAT(problem(R"({"a": 0.5})", R"({"a": 9007199254740993})"), HasSubstr("beyond 2^53"));
   EXPECT_THAT(problem(R"({"a": 1})", R"({"a": 9223372036854775808})"), HasSubstr("does not fit"));
   EXPECT_THAT(problem(R"({"a": {}})", R"({"a": null})"), HasSubstr("empty in every row"));
-  EXPECT_THAT(error_of([&] { write_rows(path, {Json::array()}); }), HasSubstr("row 1 is no JSON"));
+  EXPECT_THAT(error_of([&] { write_rows(path, {Json::array()}); }),
+              HasSubstr("row 1 is not a JSON"));
   EXPECT_THAT(error_of([&] { write_rows(path, {{{"a", "\xFF"}}}); }), HasSubstr("not UTF-8"));
   EXPECT_THAT(error_of([&] { write_rows(path, {Json::object()}); }), HasSubstr("without any key"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

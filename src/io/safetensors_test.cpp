@@ -238,11 +238,11 @@ TEST_F(SafetensorsDirectoryTest, RefusesBadIndexes) {
   EXPECT_THAT(index("{"), HasSubstr("not valid JSON"));
   EXPECT_THAT(index("[]"), HasSubstr("no \"weight_map\""));
   EXPECT_THAT(index(R"({"weight_map":[]})"), HasSubstr("no \"weight_map\""));
-  EXPECT_THAT(index(R"({"weight_map":{"a":1}})"), HasSubstr("tensor a is given no file"));
-  EXPECT_THAT(index(R"({"weight_map":{"a":"../x"}})"), HasSubstr("tensor a is given no file"));
+  EXPECT_THAT(index(R"({"weight_map":{"a":1}})"), HasSubstr("the file of tensor a is not in"));
+  EXPECT_THAT(index(R"({"weight_map":{"a":"../x"}})"), HasSubstr("the file of tensor a is not in"));
   EXPECT_THAT(index(R"({"weight_map":{"a":"/etc/passwd"}})"),
-              HasSubstr("tensor a is given no file"));
-  EXPECT_THAT(index(R"({"weight_map":{"a":""}})"), HasSubstr("tensor a is given no file"));
+              HasSubstr("the file of tensor a is not in"));
+  EXPECT_THAT(index(R"({"weight_map":{"a":""}})"), HasSubstr("the file of tensor a is not in"));
 }
 
 TEST_F(SafetensorsDirectoryTest, PrefersTheSingleFile) {

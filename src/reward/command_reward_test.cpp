@@ -117,7 +117,7 @@ TEST_F(CommandRewardTest, ProbeTellsHowAProgramFails) {
               AllOf(HasSubstr("status 7"), HasSubstr("first\n    second")));
   EXPECT_THAT(problem_of("kill -9 $$"), HasSubstr("signal 9"));
   EXPECT_THAT(problem_of("echo waiting; sleep 60", 1),
-              AllOf(HasSubstr("in time"), HasSubstr("no JSON: waiting")));
+              AllOf(HasSubstr("in time"), HasSubstr("not JSON: waiting")));
   EXPECT_THAT(problem_of("cat"), HasSubstr("something other than an answer"));
   EXPECT_THAT(problem_of("yes no"), HasSubstr("lines without an answer"));
 }

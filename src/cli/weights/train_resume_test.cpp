@@ -48,7 +48,7 @@ TEST_F(TrainResume, AnotherMeaningIsRefusedUnlessAllowed) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("run/config.toml"),
                                  HasSubstr("data.template: \"none\" -> \"countdown\""),
-                                 HasSubstr("go on with --allow data.template")));
+                                 HasSubstr("allow it with --allow data.template")));
   EXPECT_EQ(read_file(folder_ / "run/config.toml"), before);
   EXPECT_THAT(metrics("run"), SizeIs(2));
   const Outcome allowed = train("run", changed + "--allow reward --allow data.template");
