@@ -80,7 +80,7 @@ double train(const std::string& name, std::uint32_t steps) {
         gate_statistic(method.gate, gate_values(method, scores_of(batch, &Response::teacher),
                                                 scores_of(batch, &Response::student))));
     set_advantages(batch);
-    const Shaping shaping = shape(method, g, {}, batch);
+    const Shaping shaping = make_shaping(method, g, {}, batch);
     for (std::size_t r = 0; r < batch.size(); ++r) {
       Values by_logp(kTokens, 0);
       if (method.distils) {

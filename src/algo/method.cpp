@@ -15,12 +15,12 @@ namespace {
 
 constexpr auto kTable = std::to_array<MethodRow>({
     {.name = "grpo", .formula = "A"},
-    {.name = "sd", .formula = "A + lambda u", .sign = +1, .shape = Shape::kKl},
+    {.name = "sd", .formula = "A + lambda u", .sign = +1, .divergence = Divergence::kKl},
     {.name = "opd",
      .formula = "lambda u",
      .group_advantage = false,
      .sign = +1,
-     .shape = Shape::kKl},
+     .divergence = Divergence::kKl},
     {.name = "antisd", .formula = "A - lambda phi(u)", .sign = -1, .gated = true},
     {.name = "sdpo",
      .formula = "no advantage: JSD(S, T)",
@@ -32,7 +32,7 @@ constexpr auto kTable = std::to_array<MethodRow>({
      .formula = "A - lambda u",
      .sign = -1,
      .gated = true,
-     .shape = Shape::kKl},
+     .divergence = Divergence::kKl},
     {.name = "antisd-no-gate",
      .formula = "A - lambda_max phi(u) after the warm-up",
      .sign = -1,
@@ -112,11 +112,11 @@ GateRules gate_rules(const MethodRow& row, const GateConfig& config) {
           .previous_step = config.previous_step};
 }
 
-Shape shape_of(const MethodRow& row, const MethodConfig& config) {
-  const Shape configured = config.phi == "kl" ? Shape::kKl : Shape::kJsd;
+Divergence divergence_of(const MethodRow& row, const MethodConfig& config) {
+  const Divergence configured = config.phi == "kl" ? Divergence::kKl : Divergence::kJsd;
   // The released code descends the same divergence that it ascends.
-  if (row.name == "sd" && config.preset == "released") return Shape::kJsd;
-  return row.shape.value_or(configured);
+  if (row.name == "sd" && config.preset == "released") return Divergence::kJsd;
+  return row.divergence.value_or(configured);
 }
 
 // The configuration checks its own keys; this checks them together with the row.
@@ -147,7 +147,7 @@ Method resolve_method(const MethodConfig& config, const LossConfig& loss) {
                 .gated = row.gated,
                 .teacher = row.teacher,
                 .distils = row.distils,
-                .shape = shape_of(row, config),
+                .divergence = divergence_of(row, config),
                 .lambda_max = config.lambda_max,
                 .lambda_slope = config.lambda_slope,
                 .gate = gate_rules(row, config.gate),

@@ -15,7 +15,7 @@
 
 namespace antisd::inline algo {
 
-enum class Shape { kJsd, kKl };  // phi(u), or u itself
+enum class Divergence { kJsd, kKl };  // phi(u), or u itself
 enum class Composition { kAdditive, kMultiplicative };
 enum class LambdaRule { kConstant, kPerplexity };
 
@@ -28,7 +28,7 @@ struct MethodRow {
   bool gated = false;           // warm-up and gate as configured; else open from step 0
   bool teacher = true;          // false: u = -s
   bool distils = false;         // SDPO's loss instead of an advantage
-  std::optional<Shape> shape = {};
+  std::optional<Divergence> divergence = {};
   std::optional<Composition> composition = {};
   std::optional<GateSignal> signal = {};
   std::optional<double> close = {};
@@ -44,7 +44,7 @@ struct Method {
   bool gated = false;  // from the row: [method.gate] and [method.signal] apply
   bool teacher = true;
   bool distils = false;
-  Shape shape = Shape::kJsd;
+  Divergence divergence = Divergence::kJsd;
   Composition composition = Composition::kAdditive;
   LambdaRule lambda_rule = LambdaRule::kConstant;
   double lambda_max = 0;

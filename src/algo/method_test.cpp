@@ -40,7 +40,7 @@ TEST(MethodTable, Baselines) {
   const Method sd = method_named("sd");
   EXPECT_EQ(sd.sign, +1);
   EXPECT_TRUE(sd.group_advantage);
-  EXPECT_EQ(sd.shape, Shape::kKl);
+  EXPECT_EQ(sd.divergence, Divergence::kKl);
   EXPECT_EQ(sd.gate.signal, GateSignal::kNone);
   EXPECT_EQ(sd.gate.warmup_steps, 0);
   EXPECT_TRUE(sd.needs_teacher());
@@ -54,7 +54,7 @@ TEST(MethodTable, Baselines) {
 TEST(MethodTable, SdIgnoresWhatAntiSdIsToldOfItsTerm) {
   const Method sd = method_named("sd", {"method.phi=jsd", "method.compose=multiplicative",
                                         "method.gate.kind=entropy", "method.signal.clamp_u=5"});
-  EXPECT_EQ(sd.shape, Shape::kKl);
+  EXPECT_EQ(sd.divergence, Divergence::kKl);
   EXPECT_EQ(sd.composition, Composition::kAdditive);
   EXPECT_EQ(sd.signal.clamp_u, 0);
 }
@@ -62,7 +62,7 @@ TEST(MethodTable, SdIgnoresWhatAntiSdIsToldOfItsTerm) {
 TEST(MethodTable, AntiSdIsThePapers) {
   const Method antisd = method_named("antisd");
   EXPECT_EQ(antisd.sign, -1);
-  EXPECT_EQ(antisd.shape, Shape::kJsd);
+  EXPECT_EQ(antisd.divergence, Divergence::kJsd);
   EXPECT_EQ(antisd.composition, Composition::kAdditive);
   EXPECT_EQ(antisd.lambda_max, .5);
   EXPECT_EQ(antisd.gate.signal, GateSignal::kEntropy);
@@ -76,7 +76,7 @@ TEST(MethodTable, AntiSdIsThePapers) {
 }
 
 TEST(MethodTable, AblationsTurnOneKnob) {
-  EXPECT_EQ(method_named("antisd-reverse-kl").shape, Shape::kKl);
+  EXPECT_EQ(method_named("antisd-reverse-kl").divergence, Divergence::kKl);
   EXPECT_EQ(method_named("antisd-no-gate").gate.signal, GateSignal::kNone);
   EXPECT_EQ(method_named("antisd-no-gate").gate.warmup_steps, 5);
   EXPECT_EQ(method_named("antisd-close-0.90").gate.close, .90);
@@ -90,7 +90,7 @@ TEST(MethodTable, AblationsTurnOneKnob) {
   EXPECT_TRUE(alone.gates_on_student());
 
   // The same by keys.
-  EXPECT_EQ(method_named("antisd", {"method.phi=kl"}).shape, Shape::kKl);
+  EXPECT_EQ(method_named("antisd", {"method.phi=kl"}).divergence, Divergence::kKl);
   EXPECT_EQ(method_named("antisd", {"method.gate.close=0.9"}).gate.close, .9);
   EXPECT_EQ(method_named("antisd", {"method.gate.kind=none"}).gate.signal, GateSignal::kNone);
   EXPECT_EQ(method_named("antisd", {"method.gate.statistic=median"}).gate.statistic,
@@ -127,8 +127,8 @@ TEST(MethodTable, ReleasedCode) {
   EXPECT_TRUE(antisd.gate.previous_step);
   EXPECT_EQ(antisd.lambda_rule, LambdaRule::kPerplexity);
   EXPECT_TRUE(antisd.signal.standardise);
-  EXPECT_EQ(method_named("sd", {"method.preset=released"}).shape, Shape::kJsd);
-  EXPECT_EQ(method_named("opd", {"method.preset=released"}).shape, Shape::kKl);
+  EXPECT_EQ(method_named("sd", {"method.preset=released"}).divergence, Divergence::kJsd);
+  EXPECT_EQ(method_named("opd", {"method.preset=released"}).divergence, Divergence::kKl);
 }
 
 TEST(MethodTable, TheTwoSidedGateTakesAnotherBand) {

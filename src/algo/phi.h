@@ -1,4 +1,4 @@
-// The shape of AntiSD's term: the derivative of the Jensen-Shannon divergence between student and
+// The form of AntiSD's term: the derivative of the Jensen-Shannon divergence between student and
 // teacher, as a function of u = t - s.
 #pragma once
 

@@ -10,7 +10,7 @@
 //   context                                ContextBuilder (context/context_builder.h)
 //   teacher                                the scorer, or SDPO's objective in the update
 //   before, reference                      the scorer, for the few methods that need them
-//   group_advantage, lambda                set_advantages() and shape() (algo/shaping.h)
+//   group_advantage, lambda                set_advantages() and make_shaping() (algo/shaping.h)
 //   student, token_advantage               the update, in its first pass over the response
 // Fields that are not filled are empty; so a dump shows how far a stopped step got.
 #pragma once

@@ -72,8 +72,8 @@ double response_lambda(const Method& method, const GateReading& gate, double tea
   return std::clamp(method.lambda_slope * excess, 0.0, method.lambda_max);
 }
 
-Shaping shape(const Method& method, const GateReading& gate, const Moments& warmup_u,
-              ResponseBatch& batch) {
+Shaping make_shaping(const Method& method, const GateReading& gate, const Moments& warmup_u,
+                     ResponseBatch& batch) {
   for (std::size_t r = 0; r < batch.size(); ++r) {
     const double ppl =
         method.lambda_rule == LambdaRule::kPerplexity ? perplexity(batch[r].teacher.logp) : 0;
@@ -97,7 +97,7 @@ TokenAdvantages token_advantages(const Shaping& shaping, const Response& respons
   tokens.u = log_ratios(method, response.teacher.logp, student_logp);
   for (const double u : tokens.u) {
     const double kept = std::abs(u) > shaping.outlier_limit ? 0 : bounded(u, method.signal.clamp_u);
-    tokens.phi.push_back(method.shape == Shape::kJsd ? phi(kept) : kept);
+    tokens.phi.push_back(method.divergence == Divergence::kJsd ? phi(kept) : kept);
   }
   const std::int64_t longest = method.signal.max_response_tokens;
   if (longest > 0 && std::ssize(student_logp) >= longest) return tokens;

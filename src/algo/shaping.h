@@ -3,7 +3,8 @@
 //   // Once per step, before the update:
 //   const GateReading reading = gate.observe(gate_statistic(method.gate, values));  // g
 //   set_advantages(batch);                                                          // A
-//   const Shaping shaping = shape(method, reading, warmup_u, batch);                // lambda
+//   const Shaping shaping = make_shaping(method, reading, warmup_u, batch);                //
+//   lambda
 //   // For each response of a micro-batch, after its forward pass has computed s:
 //   const TokenLosses losses = token_losses(shaping, batch[r], {.logp = s}, mean_tokens);
 //   backward(losses.gradient);
@@ -35,8 +36,8 @@ struct Shaping {
 
 // Sets lambda of every response. `warmup_u` holds the statistics of u over the warm-up steps (the
 // sum "u" of their updates); only the released code's rules read it.
-Shaping shape(const Method& method, const GateReading& gate, const Moments& warmup_u,
-              ResponseBatch& batch);
+Shaping make_shaping(const Method& method, const GateReading& gate, const Moments& warmup_u,
+                     ResponseBatch& batch);
 
 // lambda of one response: g lambda_max, or, by its perplexity,
 // g clamp(slope ln(clamp(ppl / tau, 0.5, 3)), 0, lambda_max), 0 where ppl > max_perplexity.
@@ -45,7 +46,7 @@ double response_lambda(const Method& method, const GateReading& gate, double tea
 // One response, token by token.
 struct TokenAdvantages {
   std::vector<double> u;          // t - s; empty where the method has no term
-  std::vector<double> phi;        // of u; u itself where the shape is KL
+  std::vector<double> phi;        // of u; u itself where the divergence is KL
   std::vector<double> advantage;  // A_{i,t}
   double group_advantage = 0;     // A_i
   double lambda = 0;

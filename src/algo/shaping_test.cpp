@@ -30,9 +30,9 @@ struct Shaped {
   ResponseBatch batch;
 };
 
-Shaped shape(const Method& method, const Advantages& advantages,
-             const std::vector<TokenScores>& teacher, const GateReading& gate,
-             const Moments& warmup_u = {}) {
+Shaped shaped(const Method& method, const Advantages& advantages,
+              const std::vector<TokenScores>& teacher, const GateReading& gate,
+              const Moments& warmup_u = {}) {
   Shaped shaped;
   for (std::size_t r = 0; r < advantages.size(); ++r) {
     Response& response = r == 0 ? shaped.batch.groups.emplace_back().responses.emplace_back()
@@ -40,7 +40,7 @@ Shaped shape(const Method& method, const Advantages& advantages,
     response.group_advantage = advantages[r];
     if (r < teacher.size()) response.teacher = teacher[r];
   }
-  shaped.shaping = antisd::shape(method, gate, warmup_u, shaped.batch);
+  shaped.shaping = antisd::make_shaping(method, gate, warmup_u, shaped.batch);
   return shaped;
 }
 
@@ -59,7 +59,8 @@ double advantage_at(const Method& method, double group_advantage, double u,
                     const GateReading& gate = kOpen) {
   const Floats student = {-5};
   const std::vector<TokenScores> teacher = {{.logp = {static_cast<float>(u - 5)}, .entropy = {1}}};
-  return token_advantages(shape(method, {group_advantage}, teacher, gate), 0, student).advantage[0];
+  return token_advantages(shaped(method, {group_advantage}, teacher, gate), 0, student)
+      .advantage[0];
 }
 
 TEST(TokenAdvantages, HaveThePublishedValues) {
@@ -74,18 +75,21 @@ TEST(TokenAdvantages, HaveThePublishedValues) {
 TEST(TokenAdvantages, OfEveryMethod) {
   const double u = 1.25, a = .75;
   EXPECT_EQ(advantage_at({.sign = 0}, a, u), a);
-  EXPECT_EQ(advantage_at({.sign = +1, .shape = Shape::kKl, .lambda_max = .5}, a, u), a + .5 * u);
+  EXPECT_EQ(advantage_at({.sign = +1, .divergence = Divergence::kKl, .lambda_max = .5}, a, u),
+            a + .5 * u);
   EXPECT_EQ(
-      advantage_at({.group_advantage = false, .sign = +1, .shape = Shape::kKl, .lambda_max = .5}, a,
-                   u),
+      advantage_at(
+          {.group_advantage = false, .sign = +1, .divergence = Divergence::kKl, .lambda_max = .5},
+          a, u),
       .5 * u);
-  EXPECT_EQ(advantage_at({.sign = -1, .shape = Shape::kKl, .lambda_max = .5}, a, u), a - .5 * u);
+  EXPECT_EQ(advantage_at({.sign = -1, .divergence = Divergence::kKl, .lambda_max = .5}, a, u),
+            a - .5 * u);
   EXPECT_EQ(advantage_at(antisd(), a, u), a - .5 * phi(u));
   EXPECT_EQ(advantage_at(antisd(), a, u, kClosed), a);
 
   Method alone = antisd();
   alone.teacher = false;  // u = -s = 5
-  EXPECT_EQ(token_advantages(shape(alone, {a}, {}, kOpen), 0, Floats{-5}).advantage[0],
+  EXPECT_EQ(token_advantages(shaped(alone, {a}, {}, kOpen), 0, Floats{-5}).advantage[0],
             a - .5 * phi(5));
 }
 
@@ -96,9 +100,9 @@ TEST(TokenLosses, AGroupWithoutACorrectResponseStillTeachesAntiSd) {
   const Advantages advantages = group_advantages(std::vector<std::optional<double>>{0, 0});
   Method product = antisd();
   product.composition = Composition::kMultiplicative;
-  EXPECT_THAT(token_losses(shape(antisd(), advantages, teacher, kOpen), 1, {student}, 4).gradient,
+  EXPECT_THAT(token_losses(shaped(antisd(), advantages, teacher, kOpen), 1, {student}, 4).gradient,
               ElementsAre(.5 * phi(1) / 4, .5 * phi(-1) / 4));
-  EXPECT_THAT(token_losses(shape(product, advantages, teacher, kOpen), 1, {student}, 4).gradient,
+  EXPECT_THAT(token_losses(shaped(product, advantages, teacher, kOpen), 1, {student}, 4).gradient,
               Each(0));
 }
 
@@ -107,13 +111,13 @@ TEST(TokenLosses, AClosedGateIsGrpoBitForBit) {
   const std::vector<TokenScores> teacher = {
       {.logp = {-.1F, -9, -std::numeric_limits<float>::infinity(), -2}, .entropy = {1, 1, 1, 1}}};
   const Method grpo = {.sign = 0};
-  for (const Shape shape_of_term : {Shape::kJsd, Shape::kKl}) {
+  for (const Divergence divergence : {Divergence::kJsd, Divergence::kKl}) {
     Method method = antisd();
-    method.shape = shape_of_term;  // u itself is infinite at one token
+    method.divergence = divergence;  // u itself is infinite at one token
     for (const double advantage : {2.474867, -.353552, 0.0}) {
-      const auto plain = token_losses(shape(grpo, {advantage}, {}, kOpen), 0, {student}, 7);
+      const auto plain = token_losses(shaped(grpo, {advantage}, {}, kOpen), 0, {student}, 7);
       const auto closed =
-          token_losses(shape(method, {advantage}, teacher, kClosed), 0, {student}, 7);
+          token_losses(shaped(method, {advantage}, teacher, kClosed), 0, {student}, 7);
       EXPECT_EQ(closed.gradient, plain.gradient);
       EXPECT_EQ(closed.loss, plain.loss);
       EXPECT_EQ(closed.advantages.u.size(), 4u);  // still recorded
@@ -125,7 +129,7 @@ TEST(TokenLosses, AClosedGateIsGrpoBitForBit) {
 TEST(TokenLosses, TheMeanIsOverTheTokensOfTheWholeBatch) {
   // Two responses of 2 and 6 tokens with losses 1 and 0.
   const Method grpo = {.sign = 0};
-  const Shaped shaping = shape(grpo, {-1.0, 0.0}, {}, kOpen);
+  const Shaped shaping = shaped(grpo, {-1.0, 0.0}, {}, kOpen);
   const Floats two(2, -1.0F), six(6, -1.0F);
   NamedSums sums;
   add_sums(sums, token_losses(shaping, 0, {two}, 8));
@@ -150,7 +154,7 @@ TEST(TokenLosses, MicroBatchesDoNotChangeTheMean) {
     teacher.push_back({.logp = t, .entropy = t});
     student.push_back(s);
   }
-  const Shaped shaping = shape(antisd(), advantages, teacher, kOpen);
+  const Shaped shaping = shaped(antisd(), advantages, teacher, kOpen);
   const auto mean_with = [&](std::size_t micro_batch) {
     NamedSums step;
     for (std::size_t first = 0; first < 8; first += micro_batch) {
@@ -172,7 +176,7 @@ TEST(TokenLosses, WhatLiesAroundAResponseIsNotRead) {
   const Floats buffer = {nan, nan, -1, -2, nan};
   const StudentTokens student = {.logp = std::span(buffer).subspan(2, 2)};
   const auto losses = token_losses(
-      shape(antisd(), {1.0}, {{.logp = {-1, -1}, .entropy = {1, 1}}}, kOpen), 0, student, 2);
+      shaped(antisd(), {1.0}, {{.logp = {-1, -1}, .entropy = {1, 1}}}, kOpen), 0, student, 2);
   for (const double value : losses.loss)
     EXPECT_TRUE(std::isfinite(value));
   EXPECT_EQ(losses.loss.size(), 2u);
@@ -181,7 +185,7 @@ TEST(TokenLosses, WhatLiesAroundAResponseIsNotRead) {
 TEST(TokenLosses, LaterUpdatesCompareWithTheOldPolicy) {
   const Floats old_logp = {-2, -2, -2}, now = {-2 + .4F, -2, -2 - .1F};
   const std::vector<TokenScores> teacher = {{.logp = {-1, -1, -1}, .entropy = {1, 1, 1}}};
-  const Shaped shaping = shape(antisd(), {1.0}, teacher, kOpen);
+  const Shaped shaping = shaped(antisd(), {1.0}, teacher, kOpen);
   const TokenLosses losses = token_losses(shaping, 0, {.logp = now, .old_logp = old_logp}, 1);
   const double a = 1 - .5 * phi(1);  // u by the old policy: the advantage is fixed for the step
   EXPECT_THAT(losses.advantages.advantage, Each(::testing::DoubleNear(a, 1e-12)));
@@ -201,16 +205,16 @@ TEST(TokenLosses, ThePullOfTheReferenceIsAdded) {
   method.loss.kl_coef = .1;
   const Floats now = {-1}, reference = {-1.5F};
   const auto losses =
-      token_losses(shape(method, {0.0}, {}, kOpen), 0, {.logp = now, .reference = reference}, 2);
+      token_losses(shaped(method, {0.0}, {}, kOpen), 0, {.logp = now, .reference = reference}, 2);
   EXPECT_NEAR(losses.loss[0], .1 * (std::exp(-.5) + .5 - 1), 1e-9);
   EXPECT_NEAR(losses.gradient[0], .1 * (1 - std::exp(-.5)) / 2, 1e-9);
-  EXPECT_THROW(token_losses(shape(method, {0.0}, {}, kOpen), 0, {.logp = now}, 2), CheckFailure);
+  EXPECT_THROW(token_losses(shaped(method, {0.0}, {}, kOpen), 0, {.logp = now}, 2), CheckFailure);
 }
 
 TEST(TokenLosses, ShiftedTeacherScoresAreNotTaken) {
-  const Shaped shaping = shape(antisd(), {1.0}, {{.logp = {-1}, .entropy = {1}}}, kOpen);
+  const Shaped shaping = shaped(antisd(), {1.0}, {{.logp = {-1}, .entropy = {1}}}, kOpen);
   EXPECT_THROW(token_losses(shaping, 0, {Floats{-1, -2}}, 2), CheckFailure);
-  const Shaped failed = shape({.sign = 0}, {std::nullopt}, {}, kOpen);
+  const Shaped failed = shaped({.sign = 0}, {std::nullopt}, {}, kOpen);
   EXPECT_THROW(token_losses(failed, 0, {Floats{-1}}, 1), CheckFailure);
 }
 
@@ -243,7 +247,7 @@ TEST(Released, TheTermIsCleanedAndStandardised) {
   Method method = released();
   method.gate.max_perplexity = 0;
   const Shaped shaping =
-      shape(method, {.25}, {{.logp = teacher, .entropy = Floats(4, 1.0F)}}, gate, warmup);
+      shaped(method, {.25}, {{.logp = teacher, .entropy = Floats(4, 1.0F)}}, gate, warmup);
   const TokenAdvantages tokens = token_advantages(shaping, 0, student);
   EXPECT_THAT(tokens.u, ElementsAre(1, -1, 0, 2.5));
   EXPECT_THAT(tokens.phi, ElementsAre(phi(1), phi(-1), 0, 0));
@@ -266,7 +270,7 @@ TEST(Released, BoundsHold) {
   Floats student(100, -9.0F), teacher(100, -9.0F);
   teacher[40] = -1;
   const TokenAdvantages tokens = token_advantages(
-      shape(method, {0.0}, {{.logp = teacher, .entropy = teacher}}, kOpen), 0, student);
+      shaped(method, {0.0}, {{.logp = teacher, .entropy = teacher}}, kOpen), 0, student);
   EXPECT_EQ(tokens.phi[40], phi(5));
   EXPECT_EQ(tokens.advantage[40], .5 * -5);
 }
@@ -276,7 +280,7 @@ TEST(Released, VeryLongResponsesGetNoTerm) {
   method.signal.max_response_tokens = 3;
   const std::vector<TokenScores> teacher = {{.logp = {-1, -1}, .entropy = {1, 1}},
                                             {.logp = {-1, -1, -1}, .entropy = {1, 1, 1}}};
-  const Shaped shaping = shape(method, {1.0, 1.0}, teacher, kOpen);
+  const Shaped shaping = shaped(method, {1.0, 1.0}, teacher, kOpen);
   EXPECT_NE(token_advantages(shaping, 0, Floats{-2, -2}).advantage[0], 1);
   EXPECT_THAT(token_advantages(shaping, 1, Floats{-2, -2, -2}).advantage, Each(1));
 }
@@ -284,15 +288,15 @@ TEST(Released, VeryLongResponsesGetNoTerm) {
 TEST(Released, ASingleTokenHasNothingToStandardise) {
   Method method = antisd();
   method.signal.standardise = true;
-  const Shaped shaping = shape(method, {.5}, {{.logp = {-1}, .entropy = {1}}}, kOpen);
+  const Shaped shaping = shaped(method, {.5}, {{.logp = {-1}, .entropy = {1}}}, kOpen);
   EXPECT_THAT(token_advantages(shaping, 0, Floats{-2}).advantage, ElementsAre(.5));
-  EXPECT_TRUE(token_advantages(shape(method, {.5}, {{}}, kOpen), 0, Floats{}).advantage.empty());
+  EXPECT_TRUE(token_advantages(shaped(method, {.5}, {{}}, kOpen), 0, Floats{}).advantage.empty());
 }
 
 TEST(UpdateSums, SayHowLargeTheTermIs) {
   const Floats student = {-1, -1};
   const auto losses = token_losses(
-      shape(antisd(), {-2.0}, {{.logp = {-.5F, -2}, .entropy = {1, 1}}}, kOpen), 0, {student}, 2);
+      shaped(antisd(), {-2.0}, {{.logp = {-.5F, -2}, .entropy = {1, 1}}}, kOpen), 0, {student}, 2);
   NamedSums sums;
   add_sums(sums, losses, Floats{.5F, 1.5F});
   EXPECT_EQ(sums.mean("entropy"), 1);

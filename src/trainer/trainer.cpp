@@ -144,9 +144,9 @@ StepRecord Trainer::step() {
   score_before(prompts, batch);    // for methods that need it
   times.score = clock.lap();
 
-  record.gate = state_.gate.observe(gate_statistic_of(batch));           // g
-  set_advantages(batch);                                                 // A
-  record.shaping = shape(method_, record.gate, state_.warmup_u, batch);  // lambda
+  record.gate = state_.gate.observe(gate_statistic_of(batch));                  // g
+  set_advantages(batch);                                                        // A
+  record.shaping = make_shaping(method_, record.gate, state_.warmup_u, batch);  // lambda
   times.advantage = clock.lap();
 
   update_policy(record);  // A - lambda phi(t - s), s from its own forward

@@ -48,7 +48,7 @@ TEST(UpdateParity, ThreeStepsChangeTheWeightsAsPyTorchDoes) {
     for (std::size_t r = 0; r < batch.size(); ++r)
       batch[r].teacher = teacher[r];
     set_advantages(batch);
-    const Shaping shaping = shape(method, open, {}, batch);
+    const Shaping shaping = make_shaping(method, open, {}, batch);
     const UpdateResult result =
         updater.step(model, optimizer, recorded["lr"].get<double>(),
                      {.prompts = prompts, .batch = batch, .shaping = shaping});

@@ -62,7 +62,7 @@ class UpdateTest : public ::testing::Test {
     for (std::size_t r = 0; r < batch_.size(); ++r)
       batch_[r].teacher = method.scores_teacher() ? scores[r] : TokenScores();
     set_advantages(batch_);
-    return shape(method, gate, {}, batch_);
+    return make_shaping(method, gate, {}, batch_);
   }
 
   // The gradients of all parameters after a pass over the batch, concatenated.
