@@ -134,13 +134,13 @@ NAMES = {
     "text/tokenizer/pre_tokenizer.h": "SortedJson file, std::string text",
     "text/tokenizer/regex.h": "std::string text",
     "text/tokenizer/scanner.h": "std::string pattern, std::string text",
-    "trainer/gradient_pass.h": "std::vector<TargetSequence> sequences, double lr, std::int64_t mean_tokens, "
+    "trainer/gradient_pass.h": "std::vector<TargetSequence> sequences, double lr, MeanOver mean, "
                                "Objective& objective",
     "trainer/memory_plan.h": "ModelShape shape, at::Device device, at::ScalarType dtype",
     "trainer/objective.h": "Shaping shaping, bool off_policy, GradientPass& gradients, double lr, "
-                           "PassBatch mini_batch, std::int64_t mean_tokens",
+                           "PassBatch mini_batch, MeanOver mean",
     "trainer/pretrain/document_objective.h": "GradientPass& gradients, double lr, "
-                                             "std::vector<TrainingDocument> documents, std::int64_t counted",
+                                             "std::vector<TrainingDocument> documents, MeanOver mean",
     "trainer/pretrain/document_trainer.h": "std::unique_ptr<Documents> documents, DocumentState& state",
     "trainer/sampler.h": "GroupSampler& sampler",
     "trainer/slow_teacher.h": "std::vector<ScoreRequest> requests",
@@ -214,7 +214,7 @@ def source_of(headers, above):
              *(f"extern {declaration};" for _, declaration in common)]
     for name in headers:
         text = (SOURCE / name).read_text()
-        inner = re.search(r"^namespace ([\w:]+) \{", text, re.MULTILINE).group(1)
+        inner = re.search(r"^namespace ([\w: ]+) \{", text, re.MULTILINE).group(1).replace("inline ", "")
         for number, lines in examples_of(text):
             body = [f'#line {number} "src/{name}"', *map(as_code, lines)]
             if name not in FILE_SCOPE:

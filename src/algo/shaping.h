@@ -3,8 +3,7 @@
 //   // Once per step, before the update:
 //   const GateReading reading = gate.observe(gate_statistic(method.gate, values));  // g
 //   set_advantages(batch);                                                          // A
-//   const Shaping shaping = make_shaping(method, reading, warmup_u, batch);                //
-//   lambda
+//   const Shaping shaping = make_shaping(method, reading, warmup_u, batch);         // lambda
 //   // For each response of a micro-batch, after its forward pass has computed s:
 //   const TokenLosses losses = token_losses(shaping, batch[r], {.logp = s}, mean_tokens);
 //   backward(losses.gradient);

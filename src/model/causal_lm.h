@@ -4,7 +4,7 @@
 //   CausalLm model = load_model("Qwen3-8B", at::kCUDA, compute_dtype(at::kCUDA));
 //   const at::Tensor hidden = model.hidden_states(pack(sequences, model.device()));
 //   const auto scores = token_scores(hidden, model.head().weight, targets, temperature,
-//                                    model.shape().vocabulary);
+//                                    model.shape().vocabulary, Gradients::kNone);
 #pragma once
 
 #include <memory>

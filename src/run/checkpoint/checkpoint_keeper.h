@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "config/run_config.h"
+#include "core/error.h"
 #include "io/json.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/metrics/metric_set.h"
