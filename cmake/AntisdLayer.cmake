@@ -1,8 +1,8 @@
-# antisd_layer(PATH [PARTS folder...] [USES layer...] [LINKS target...] [TRAININGS suite...])
+# antisd_layer(PATH [PARTS folder...] [USES layer...] [LINKS target...] [LONG suite...])
 # One directory below src/ is one static library antisd_NAME made of its *.cpp files and those of its
 # parts, and one test program NAME_test made of its *_test.cpp files; NAME is the last part of PATH.
-# Without ANTISD_CUDA its kernels/*.cu and cuda_*.cpp are left out. Tests of the suites in TRAININGS
-# (a name may end in *) get the label `training`: ctest -LE training.
+# Without ANTISD_CUDA its kernels/*.cu and cuda_*.cpp are left out. Tests of the suites in LONG
+# (a name may end in *) get the label `long`: ctest -LE long.
 # src/CMakeLists.txt lists the layers from the bottom up; tools/check_includes.py holds every #include
 # to that order.
 include(GoogleTest)
@@ -30,7 +30,7 @@ function(antisd_discover_tests name filter)
 endfunction()
 
 function(antisd_layer path)
-  cmake_parse_arguments(LAYER "" "" "PARTS;USES;LINKS;TRAININGS" ${ARGN})
+  cmake_parse_arguments(LAYER "" "" "PARTS;USES;LINKS;LONG" ${ARGN})
   get_filename_component(name "${path}" NAME)
   set(directory "${CMAKE_CURRENT_SOURCE_DIR}/${path}")
   set(patterns "${directory}/*.cpp")
@@ -74,11 +74,11 @@ function(antisd_layer path)
     target_compile_definitions(${name}_test PRIVATE
       ANTISD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ANTISD_BINARY_DIR="${CMAKE_BINARY_DIR}")
     target_precompile_headers(${name}_test REUSE_FROM ${shared_header})
-    if(LAYER_TRAININGS)
-      list(TRANSFORM LAYER_TRAININGS APPEND ".*")
-      list(JOIN LAYER_TRAININGS ":" trainings)
-      antisd_discover_tests(${name} "${trainings}" LABELS training)
-      antisd_discover_tests(${name} "-${trainings}")
+    if(LAYER_LONG)
+      list(TRANSFORM LAYER_LONG APPEND ".*")
+      list(JOIN LAYER_LONG ":" long)
+      antisd_discover_tests(${name} "${long}" LABELS long)
+      antisd_discover_tests(${name} "-${long}")
     else()
       antisd_discover_tests(${name} "*")
     endif()
