@@ -1,6 +1,6 @@
-# antisd_list_architectures(TARGET FILE...): each FILE, NAME.cpp, defines NAME_architecture(); this writes
-# architectures() of model/architecture.h, which names them all. A static library drops objects
-# that nobody refers to, so a file cannot register itself.
+# antisd_list_architectures(TARGET FILE...): each FILE, NAME.cpp, defines NAME_architecture(); this
+# writes architectures() of model/architecture.h, which names them all. A static library drops
+# objects that nobody refers to, so a file cannot register itself.
 function(antisd_list_architectures target)
   set(declarations "")
   set(names "")

@@ -1,5 +1,6 @@
 #include "trainer/updater.h"
 
+#include <array>
 #include <cmath>
 #include <memory>
 
@@ -33,10 +34,10 @@ void add_first_sight(const PassView& pass, bool off_policy, ResponseBatch& batch
 }
 
 MeanOver sum_over(Communicator& processes, MeanOver own) {
-  const auto total = [&](std::int64_t count) {
-    return static_cast<std::int64_t>(sum(processes, static_cast<double>(count)));
-  };
-  return {.tokens = total(own.tokens), .sequences = total(own.sequences)};
+  std::array counts = {static_cast<double>(own.tokens), static_cast<double>(own.sequences)};
+  processes.sum(counts);
+  return {.tokens = static_cast<std::int64_t>(counts[0]),
+          .sequences = static_cast<std::int64_t>(counts[1])};
 }
 
 }  // namespace
