@@ -27,8 +27,7 @@ std::function<int()> add_config(CLI::App& app) {
     RunConfig config;
     if (options->docs) {
       std::cout << "# Options\n\nEvery key of a configuration file, as `antisd config --docs` "
-                   "prints it. On "
-                   "a command line a key is given as `section.key=value`.\n"
+                   "prints it. On a command line\na key is given as `section.key=value`.\n"
                 << config.options().to_markdown();
       return 0;
     }
