@@ -4,9 +4,10 @@
 A file of src/X is in `namespace antisd::inline X`, or in a namespace inside it, so that the linker
 distinguishes the directories' names. Helpers of tests are in antisd::testing.
 
-No two types of src/, bench/ and fuzz/ have the same name. In one directory they would be one type
-to the linker, which keeps either's functions; in two, code that sees both would be ambiguous. Types
-in anonymous namespaces are local to a file; a type of a *_test.cpp belongs in one.
+No two types of src/, bench/ and fuzz/ have the same name as code writes it: without the inline
+namespaces, but with others (jinja::Parser and math::Parser differ). In one directory they would be
+one type to the linker, which keeps either's functions; in two, code that sees both would be
+ambiguous. Types in anonymous namespaces are local to a file; a type of a *_test.cpp belongs in one.
 """
 import collections
 import pathlib
