@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include "core/core_share.h"
 #include "core/cpu_quota.h"
 #include "core/error.h"
 #include "core/start_thread.h"
@@ -149,7 +150,7 @@ int available_threads() {
   if (sched_getaffinity(0, sizeof set, &set) == 0) threads = CPU_COUNT(&set);
   if (const std::optional<double> cores = cpu_quota())
     threads = std::min(threads, static_cast<int>(std::ceil(*cores)));
-  return std::max(threads, 1);
+  return own_share(threads);
 }
 
 }  // namespace antisd::inline core

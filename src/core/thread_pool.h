@@ -54,7 +54,7 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-// The CPUs that this process may use: its affinity mask, limited by a cgroup's quota; at least 1.
+// The CPUs for this process: affinity mask, cgroup's quota, its share (core_share.h); at least 1.
 int available_threads();
 
 }  // namespace antisd::inline core
