@@ -146,11 +146,11 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   const PromptRenderer renderer(Tokenizer::load(folder), std::nullopt, config.data);
   const PromptSet problems =
       PromptSet::load({.files = config.data.train, .map = {}, .count_tokens = {}});
-  const auto processes = alone();
+  const auto ranks = alone();
   at::manual_seed(1);  // every method starts from the same weights
   TrainState state(random_model(named_shape(options.shape), device),
                    PromptStream(problems.size(), problems.fingerprint(), {.shuffle = false}),
-                   method.gate, adamw_options(config.optim), *processes);
+                   method.gate, adamw_options(config.optim), *ranks);
   Console console({.quiet = true});
   Recorder recorder(config.record, console);
   recorder.open(config, {}, 0);
@@ -160,7 +160,7 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
                    .problems = problems,
                    .renderer = renderer,
                    .grader = grader,
-                   .processes = *processes,
+                   .ranks = *ranks,
                    .recorder = recorder,
                    .console = console,
                    .reference = nullptr,

@@ -45,6 +45,11 @@ if(ANTISD_TORCH)
   # After the system's folders: the wheel contains its own fmt, of another version than ours.
   target_compile_options(torch INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-idirafter ${torch_root}/include>")
+  # libtorch contains Gloo, but the wheel lacks its headers, which c10d's include.
+  find_path(GLOO_INCLUDE gloo/context.h)
+  if(NOT GLOO_INCLUDE)
+    message(FATAL_ERROR "gloo/context.h not found; run `make setup` (or install libgloo-dev)")
+  endif()
   # The wheel is a release build, and some classes of its headers have another layout without NDEBUG
   # (at::RecordFunction): a debug build of ours must agree with it. ANTISD_CHECK does not depend on it.
   target_compile_definitions(torch INTERFACE $<$<CONFIG:Debug>:NDEBUG>)
@@ -70,6 +75,12 @@ if(ANTISD_CUDA)
   target_compile_definitions(antisd_compiler INTERFACE ANTISD_CUDA=1)
   target_link_libraries(torch INTERFACE
     "${torch_root}/lib/libtorch_cuda.so" "${torch_root}/lib/libc10_cuda.so" CUDA::cudart)
+  find_path(NCCL_INCLUDE nccl.h HINTS "${ANTISD_WHEELS}/nvidia/nccl/include" "${cuda_wheel}/include"
+    ${CUDAToolkit_INCLUDE_DIRS})
+  if(NOT NCCL_INCLUDE)
+    message(FATAL_ERROR "nccl.h not found; run `setup/run --cuda`")
+  endif()
+  target_include_directories(torch SYSTEM INTERFACE "${NCCL_INCLUDE}")
   # libtorch_cuda's own dependencies (cuBLAS, cuDNN, NCCL, ...) are resolved at run time.
   target_link_options(torch INTERFACE "LINKER:--no-as-needed" "LINKER:--allow-shlib-undefined")
 endif()

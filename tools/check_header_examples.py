@@ -25,7 +25,7 @@ from check_includes import SOURCE, layer_of, read_layers
 
 # Placeholder functions: they take and return anything.
 CALLS = ("backward bytes_of copy done gather launch log print request_of run save send set_threads show "
-         "step stop submit use wait_a_little work write").split()
+         "step stop submit update use wait_a_little work write").split()
 
 # Names that many headers' examples use, with the header that declares their type.
 COMMON = {
@@ -34,7 +34,8 @@ COMMON = {
             "data/prompts.h const PromptBatch& prompts", "run/metrics/console.h Console& console",
             "run/metrics/metric_set.h MetricSet& metrics", "run/recorder.h Recorder& recorder",
             "text/tokenizer/tokenizer.h const Tokenizer& tokenizer",
-            "context/prompt_renderer.h const PromptRenderer& renderer"],
+            "context/prompt_renderer.h const PromptRenderer& renderer",
+            "dist/communicator.h Communicator& ranks"],
     True: ["model/causal_lm.h CausalLm& model", "optim/adamw.h AdamW& optimizer",
            "trainer/train_state.h TrainState& state"],
 }
@@ -48,8 +49,10 @@ NAMES = {
     "algo/shaping.h": "std::vector<float> values, Moments warmup_u, std::size_t r, std::vector<float> s, "
                       "std::int64_t mean_tokens",
     "cli/finite_number.h": "CLI::App& app, double& temperature",
+    "cli/processes.h": "CLI::App& app, std::function<int()> visible_gpus",
     "cli/weights/microscope.h": "ModelOptions model_options, std::optional<std::int64_t> samples, "
                         "std::vector<LookRequest> rows, Microscope::OnBad on_bad, Analysis& analysis",
+    "cli/weights/rank_session.h": "std::function<int(Communicator&)> train_as_one_of",
     "cli/weights/step_threads.h": "ModelOptions options, Trainer& trainer",
     "config/config_changes.h": "RunConfig& before, RunConfig& now, std::filesystem::path run",
     "context/context_builder.h": "Json metrics",
@@ -63,7 +66,18 @@ NAMES = {
     "data/documents.h": "DocumentText text, std::function<void(const std::string&)> report",
     "data/overlap.h": "std::vector<std::string> benchmark_texts, std::vector<std::string> training_texts",
     "data/prompt_stream.h": "PromptSet& prompts, Json checkpoint",
-    "dist/communicator.h": "double local_tokens, std::vector<double> own_entropies",
+    "dist/agreement.h": "std::function<void()> score_own_share, std::function<std::string()> sample_own_share",
+    "dist/communicator.h": "Anything own, Anything received, std::int64_t part_bytes, "
+                           "double own_tokens",
+    "dist/group/process_group.h": "std::string revision, std::function<void(Communicator&)> train",
+    "dist/in_process.h": "std::vector<double> total",
+    "dist/liveness.h": "Store& store, std::function<bool()> arrived",
+    "dist/message.h": "std::vector<std::int32_t> ids, std::string text",
+    "dist/rendezvous.h": "Store& store",
+    "dist/roll_call.h": "std::vector<Beat> beats",
+    "dist/store.h": "Store& store",
+    "dist/line_relay.h": "UniqueFd read_end",
+    "dist/rank_starter.h": "SignalPipe& signals",
     "eval/evaluator.h": "std::vector<TokenId> stop_ids",
     "eval/results/bench_rows.h": "std::filesystem::path folder, Json settings, "
                                  "std::vector<SampleRow> samples_of_problem_7",
@@ -76,6 +90,7 @@ NAMES = {
     "inference/rollout_engine.h": "std::vector<TokenId> prompt_ids, TokenId eos",
     "inference/scheduler.h": "PageLedger& pages, SchedulerLimits limits, std::vector<GroupShape> groups, bool stopped",
     "inference/scorer.h": "std::vector<TokenId> prompt_ids, std::vector<TokenId> response_ids",
+    "inference/together.h": "std::vector<ScoreRequest> requests, ScoreOptions options",
     "inference/token_runs.h": "std::vector<RunItem> items",
     "io/atomic_file.h": "std::string header, std::span<const std::byte> bytes",
     "io/checksum.h": "std::string header, std::span<const std::byte> bytes, Json record",
@@ -101,8 +116,10 @@ NAMES = {
     "ops/tensor_errors.h": "int status, std::function<int()> command",
     "ops/tile_product.h": "std::int64_t rows, std::int64_t keys, std::int64_t dim, float* q, "
                           "std::int64_t q_stride, float* k_transposed, float* scores",
-    "optim/adamw.h": "std::unique_ptr<Communicator> processes, std::vector<at::Tensor> losses, Schedule schedule, "
-                     "std::int64_t step",
+    "optim/adamw.h": "std::vector<at::Tensor> losses, at::Tensor loss, Schedule schedule, std::int64_t step, "
+                     "int active",
+    "optim/gradient_sum.h": "ParameterStore& parameters, Teams& teams, int rounds, int active, "
+                            "at::Tensor loss",
     "report/inspect/analysis.h": "std::vector<Inspection> inspections",
     "report/inspect/clustered_means.h": "std::int64_t id, std::int64_t cluster, double u",
     "report/inspect/inspection.h": "Response response",
@@ -120,7 +137,7 @@ NAMES = {
     "reward/grading_stage.h": "std::unique_ptr<Grader> grader, std::size_t p, Problem problem, ResponseGroup group",
     "run/checkpoint/checkpoint.h": "std::filesystem::path run, std::filesystem::path origin, Json saved_state, "
                                    "std::int64_t best_step",
-    "run/checkpoint/checkpoint_keeper.h": "CheckpointKeeper::Write write",
+    "run/checkpoint/checkpoint_keeper.h": "CheckpointKeeper::MakeWriting writing, std::function<void()> sample_groups",
     "run/checkpoint/disk_plan.h": "ModelShape shape, at::ScalarType dtype",
     "run/metrics/console.h": "ConsoleOptions options",
     "run/metrics/metric_set.h": "std::vector<double> rewards",
@@ -144,10 +161,10 @@ NAMES = {
     "trainer/pretrain/document_trainer.h": "std::unique_ptr<Documents> documents, DocumentState& state",
     "trainer/sampler.h": "GroupSampler& sampler",
     "trainer/slow_teacher.h": "std::vector<ScoreRequest> requests",
-    "trainer/train_state.h": "PromptStream stream, Communicator& processes, std::filesystem::path folder, "
+    "trainer/train_state.h": "PromptStream stream, std::filesystem::path folder, "
                              "std::filesystem::path origin, std::filesystem::path checkpoint, "
                              "std::filesystem::path other_runs_checkpoint",
-    "trainer/trainer.h": "PromptSet& problems, std::unique_ptr<Grader> grader, Communicator& processes",
+    "trainer/trainer.h": "PromptSet& problems, std::unique_ptr<Grader> grader",
     "trainer/updater.h": "Updater& updater, double lr, Shaping shaping",
 }
 
@@ -164,6 +181,7 @@ FILE_SCOPE = {"cli/command_testing.h", "model/layer_parameters.h", "ops/simd.h"}
 NOT_CODE = {
     "data/code_rows.h": "columns of data sets",
     "data/countdown.h": "a prompt and a response of the task",
+    "dist/testing.h": "a test, which needs the flags of test programs",
     "eval/results/sample_row.h": "a row of JSON",
     "reward/command_keeper.h": "messages between processes",
     "reward/math/latex_parser.h": "the grammar",

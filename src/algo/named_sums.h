@@ -1,17 +1,15 @@
-// What the tokens of an update add up to, by name: fed response by response, added up over
-// micro-batches, mini-batches and processes.
+// What the tokens of an update add up to, by name: fed response by response, over micro-batches and
+// mini-batches.
 //
 //   NamedSums sums;
 //   sums["u"].add(t - s);                        // made on first use
 //   sums.mean("u");                              // NaN of nothing
 //
-// Whoever adds something names it; summing over processes (trainer/updater.h) and adding up do not
-// know the names. A sum whose name has a slash ("actor/my_loss") is a metric: its mean goes into
-// the row of the step.
+// Whoever adds something names it; adding up does not know the names. A sum whose name has a slash
+// ("actor/my_loss") is a metric: its mean goes into the row of the step.
 #pragma once
 
 #include <deque>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,11 +28,6 @@ class NamedSums {
 
   double mean(std::string_view name) const { return at(name).mean(); }
   void add(const NamedSums& other);
-
-  // As one message for other processes, names included: what add_message() reads. Messages of
-  // several processes may stand one behind the other.
-  std::vector<double> message() const;
-  void add_message(std::span<const double> message);
 
   // In the order of their first use.
   const std::deque<std::pair<std::string, Moments>>& values() const { return sums_; }

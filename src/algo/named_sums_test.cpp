@@ -27,31 +27,5 @@ TEST(NamedSums, AddUpByNameInTheOrderOfTheirFirstUse) {
   EXPECT_EQ(one.values().size(), 103u);
 }
 
-TEST(NamedSums, AMessageCarriesEveryNumberOfEveryName) {
-  NamedSums one, two, all;
-  one["actor/\xc3\xa9t\xc3\xa9"].add(-2.5);
-  one["nothing"];
-  two["clipped"].add_sum(3, 6);
-  two["actor/\xc3\xa9t\xc3\xa9"].add(0.1);
-  std::vector<double> messages = one.message();
-  const std::vector<double> second = two.message();
-  messages.insert(messages.end(), second.begin(), second.end());
-  all.add_message(messages);
-  ASSERT_EQ(all.values().size(), 3u);
-  EXPECT_EQ(all.values()[1].first, "nothing");
-  EXPECT_EQ(all.at("nothing").count, 0);
-  const Moments& sum = all.at("actor/\xc3\xa9t\xc3\xa9");
-  EXPECT_EQ(sum.count, 2);
-  EXPECT_EQ(sum.sum, -2.5 + 0.1);
-  EXPECT_EQ(sum.sum_squares, 6.25 + 0.1 * 0.1);
-  EXPECT_EQ(sum.min, -2.5);
-  EXPECT_EQ(sum.max, 0.1);
-  EXPECT_EQ(sum.negative, 1);
-  EXPECT_EQ(all.at("clipped").sum, 3);
-  EXPECT_EQ(all.at("clipped").count, 6);
-  messages.pop_back();
-  EXPECT_THROW(NamedSums().add_message(messages), CheckFailure);  // cut short
-}
-
 }  // namespace
 }  // namespace antisd::inline algo

@@ -174,7 +174,8 @@ TEST_F(Cli, SaysWhatItIs) {
   EXPECT_THAT(run("version").out, AllOf(StartsWith("antisd "), HasSubstr("revision: ")));
   const Outcome doctor = run("doctor");
   EXPECT_EQ(doctor.status, 0);
-  EXPECT_THAT(doctor.out, AllOf(HasSubstr("cpu "), HasSubstr("sandbox "), HasSubstr("mpi ")));
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("cpu "), HasSubstr("sandbox "), HasSubstr("ranks "),
+                                HasSubstr("network ")));
 }
 
 TEST_F(Cli, HelpAndBadUsage) {

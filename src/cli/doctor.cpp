@@ -1,11 +1,13 @@
 // `doctor`: one line per feature that the machine has or lacks.
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "dist/place.h"
 #include "io/parquet_library.h"
 #include "reward/code/sandbox.h"
 #include "reward/code/sandbox_python.h"
@@ -32,17 +35,6 @@ struct Examination {
   std::string state;
   std::string remedy;  // for what is missing
 };
-
-std::string find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path candidate = fs::path(folder) / name;
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate))
-      return candidate.string();
-  }
-  return "";
-}
 
 Examination examine_cpu() {
   std::string model = "CPU";
@@ -120,10 +112,43 @@ std::vector<Examination> examine_sandbox() {
   return findings;
 }
 
-Examination examine_mpi() {
-  const std::string mpirun = find_program("mpirun");
-  if (mpirun.empty()) return {"mpi", false, "no mpirun", "one process is enough for one GPU"};
-  return {"mpi", true, mpirun, ""};
+// Whether several ranks can run, and what this process is if something has started ranks.
+Examination examine_ranks(bool has_tensors, bool has_nccl) {
+  if (!has_tensors) return {"ranks", false, "none without torch", "see the line above"};
+  try {
+    const Place place = find_place(process_environment());
+    return {"ranks", true,
+            fmt::format("{}; --processes starts several, which talk over TCP{}", place.text(),
+                        has_nccl ? ", GPUs by NCCL" : ""),
+            ""};
+  } catch (const Error& error) {
+    return {"ranks", false, error.problem(), error.context().remedy};
+  }
+}
+
+// What ranks of several machines would talk over.
+Examination examine_network() {
+  std::string state;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) == 0) {
+    for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+      if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET ||
+          (one->ifa_flags & IFF_LOOPBACK) != 0 || (one->ifa_flags & IFF_UP) == 0)
+        continue;
+      char address[NI_MAXHOST] = "";
+      getnameinfo(one->ifa_addr, sizeof(sockaddr_in), address, sizeof(address), nullptr, 0,
+                  NI_NUMERICHOST);
+      state += fmt::format("{}{} {}", state.empty() ? "" : ", ", one->ifa_name, address);
+    }
+    freeifaddrs(all);
+  }
+  std::error_code ignored;
+  for (const fs::directory_entry& card : fs::directory_iterator("/sys/class/infiniband", ignored))
+    state +=
+        fmt::format("{}InfiniBand {}", state.empty() ? "" : ", ", card.path().filename().string());
+  if (state.empty())
+    return {"network", false, "no interface but loopback", "ranks have to be on this machine"};
+  return {"network", true, state, ""};
 }
 
 Examination examine_disk() {
@@ -145,11 +170,13 @@ std::function<int()> add_doctor(CLI::App&) {
         examine_cpu()};
     for (Examination& finding : examine_tensors())
       findings.push_back(std::move(finding));
+    findings.push_back(examine_ranks(std::string(kBuildInfo.torch) != "none",
+                                     std::string(kBuildInfo.cuda) != "none"));
+    findings.push_back(examine_network());
     findings.push_back(examine_parquet());
     findings.push_back(examine_interpreter());
     for (Examination& finding : examine_sandbox())
       findings.push_back(std::move(finding));
-    findings.push_back(examine_mpi());
     findings.push_back(examine_disk());
     for (const Examination& finding : findings) {
       std::cout << fmt::format("{:<10} {:<4} {}{}{}\n", finding.topic, finding.good ? "ok" : "--",

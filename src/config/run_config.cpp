@@ -107,9 +107,28 @@ void RunConfig::describe_training() {
   o.add("train.micro_batch_tokens", train.micro_batch_tokens,
         "tokens per forward and backward pass; affects memory and, beyond rounding, no result")
       .at_least(1);
+  o.add(
+       "train.micro_batches", train.micro_batches,
+       "at least so many micro-batches in a mini-batch, of about the same cost; runs with the same "
+       "number give the same bits on a CPU, whatever the number of ranks; 0: one per rank")
+      .at_least(0);
   o.add("train.init_from", train.init_from,
         "start from another run's checkpoint: weights, optimizer, data cursor and reference; "
         "empty: from model.path");
+
+  o.add("dist.shard", dist.shard,
+        "what the ranks of a run divide: nothing; optimizer: masters and moments; gradients: also "
+        "the gradients, which are freed while the backward pass goes on. The result is the same")
+      .one_of({"none", "optimizer", "gradients"});
+  o.add("dist.shard_over", dist.shard_over,
+        "who divides it: all ranks, or the ranks of each node, so that less goes over the network")
+      .one_of({"all", "node"});
+  o.add("dist.backend", dist.backend,
+        "what the ranks' tensors travel by; auto: nccl between GPUs, gloo on the CPU")
+      .one_of({"auto", "gloo", "nccl"});
+  o.add("dist.silence_s", dist.silence_s,
+        "seconds without a sign of life after which a rank counts as lost, which ends the run")
+      .at_least(1);
 }
 
 void RunConfig::describe_results() {

@@ -122,7 +122,16 @@ struct TrainConfig {
   std::int64_t minibatches = 1;
   std::int64_t epochs = 1;
   std::int64_t micro_batch_tokens = 32'768;
+  std::int64_t micro_batches = 0;
   std::string init_from;
+};
+
+// Several ranks (processes) of one run.
+struct DistConfig {
+  std::string shard = "none";
+  std::string shard_over = "all";
+  std::string backend = "auto";
+  double silence_s = 60;
 };
 
 // The documents of the built-in task: how the pre-trained model behaves as a student, and as a
@@ -211,6 +220,7 @@ class RunConfig {
   RewardConfig reward;
   OptimConfig optim;
   TrainConfig train;
+  DistConfig dist;
   PretrainConfig pretrain;
   EvalConfig eval;
   CheckpointConfig checkpoint;

@@ -8,9 +8,12 @@
 #include "algo/response_text.h"
 #include "context/templates.h"
 #include "core/error.h"
+#include "dist/agreement.h"
+#include "dist/message.h"
 #include "eval/graded_rows.h"
 #include "io/checksum.h"
 #include "model/causal_lm.h"
+#include "ops/tensor_errors.h"
 #include "reward/grading_stage.h"
 #include "run/run_files.h"
 
@@ -54,6 +57,25 @@ EvalSettings settings_of(const RunConfig& config) {
           .seed = config.train.seed};
 }
 
+std::vector<std::int64_t> missing_problems(const BenchRows& rows, std::int64_t problems) {
+  std::vector<std::int64_t> missing;
+  for (std::int64_t p = 0; p < problems; ++p)
+    if (!rows.has(p)) missing.push_back(p);
+  return missing;
+}
+
+// The samples of each problem that a rank found: a line each, and the last one says how it ended.
+std::vector<std::vector<SampleRow>> rows_of(const std::string& found) {
+  std::vector<std::vector<SampleRow>> problems;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = found.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    std::vector<SampleRow>& samples = problems.emplace_back();
+    for (const Json& row : parse_json(found.substr(begin, end - begin), "another rank"))
+      samples.push_back(sample_row_from(row, "another rank"));
+  }
+  return problems;
+}
+
 std::vector<std::string> names_of(const std::vector<Benchmark>& benchmarks) {
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks)
@@ -77,11 +99,12 @@ std::string weights_fingerprint(const CausalLm& model) {
 }
 
 Evaluator::Evaluator(const RunConfig& config, const PromptRenderer& renderer,
-                     std::vector<TokenId> stop_ids, Console& console)
+                     std::vector<TokenId> stop_ids, Console& console, Communicator& ranks)
     : config_(config),
       renderer_(renderer),
       stop_ids_(std::move(stop_ids)),
       console_(console),
+      ranks_(ranks),
       benchmarks_(load_benchmarks(config)) {
   for (const Benchmark& benchmark : benchmarks_)
     grader_of(benchmark);  // finds missing requirements now
@@ -130,72 +153,149 @@ Evaluator::Prepared Evaluator::prepare(const Benchmark& benchmark, const CausalL
   return prepared;
 }
 
+std::unique_ptr<BenchRows> Evaluator::open_rows(const EvaluationRequest& request,
+                                                const Benchmark& benchmark,
+                                                const Prepared& prepared) const {
+  const auto open = [&] {
+    return std::make_unique<BenchRows>(request.folder, benchmark.name, prepared.settings,
+                                       std::ssize(benchmark.problems), benchmark.n);
+  };
+  try {
+    return open();
+  } catch (const InputError&) {
+    if (!request.replace_other) throw;
+    remove_evaluation(request.folder, {benchmark.name});
+    return open();
+  }
+}
+
 std::optional<EvalSummary> Evaluator::run(const CausalLm& model, const EvaluationRequest& request,
                                           const std::function<bool()>& stop) {
-  if (request.again) remove_evaluation(request.folder, names_of(benchmarks_));
+  const bool first = ranks_.rank() == 0;
+  if (first && request.again) remove_evaluation(request.folder, names_of(benchmarks_));
   EvalSummary summary{
       .model = request.model, .step = request.step, .settings = settings_of(config_)};
   const std::string weights = weights_fingerprint(model);
   for (const Benchmark& benchmark : benchmarks_) {
+    ranks_.enter("evaluation of " + benchmark.name);
     const Prepared prepared = prepare(benchmark, model, weights);
-    const auto open = [&] {
-      return std::make_unique<BenchRows>(request.folder, benchmark.name, prepared.settings,
-                                         std::ssize(benchmark.problems), benchmark.n);
-    };
-    std::unique_ptr<BenchRows> rows;
-    try {
-      rows = open();
-    } catch (const InputError&) {
-      if (!request.replace_other) throw;
-      remove_evaluation(request.folder, {benchmark.name});
-      rows = open();
-    }
-    if (rows->done() < std::ssize(benchmark.problems)) {
+    std::unique_ptr<BenchRows> rows;  // rank 0's
+    const std::string missing = gather_agreed(ranks_, [&] {
+      MessageWriter own;
+      if (first) {
+        rows = open_rows(request, benchmark, prepared);
+        own.add(missing_problems(*rows, std::ssize(benchmark.problems)));
+      }
+      return own.bytes();
+    })[0];
+    const auto problems = MessageReader(missing).take_vector<std::int64_t>();
+    if (!problems.empty()) {
       std::error_code ignored;
-      fs::remove(request.folder / kSummaryFile, ignored);
-      const bool whole = sample(model, benchmark, prepared, *rows, stop);
+      if (first) fs::remove(request.folder / kSummaryFile, ignored);
+      const bool whole = sample(model, benchmark, prepared, problems, rows.get(), stop);
       engine_.release();
       if (!whole) return std::nullopt;
-      rows->finish();
     }
-    summary.benches.emplace_back(
-        benchmark.name, summarise_bench(rows->rows(), std::ssize(benchmark.problems), benchmark.n));
+    agree(ranks_, [&] {
+      if (!first) return;
+      if (!problems.empty()) rows->finish();
+      summary.benches.emplace_back(
+          benchmark.name,
+          summarise_bench(rows->rows(), std::ssize(benchmark.problems), benchmark.n));
+    });
   }
-  summarise_average(summary);
-  write_summary(request.folder / kSummaryFile, summary);
-  return summary;
+  const std::string text = gather_agreed(ranks_, [&] {
+    if (!first) return std::string();
+    summarise_average(summary);
+    write_summary(request.folder / kSummaryFile, summary);
+    return to_json(summary).dump();
+  })[0];
+  return first ? summary : summary_from(parse_json(text, "rank 0"), "rank 0");
 }
 
+// Problems of one call of sample_share() are dealt out to the ranks, whose rows then go to rank 0:
+// so many samples a rank that few wait for the longest, and that a stop loses little.
+constexpr std::int64_t kShareSamples = 256;
+
 bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const Prepared& prepared,
-                       BenchRows& rows, const std::function<bool()>& stop) {
+                       const std::vector<std::int64_t>& missing, BenchRows* rows,
+                       const std::function<bool()>& stop) {
+  const std::int64_t problems = std::ssize(benchmark.problems);
+  ProgressBar bar(console_, {.label = "eval " + benchmark.name,
+                             .unit = "problem",
+                             .total = problems,
+                             .done = problems - std::ssize(missing)});
+  std::int64_t right = 0, graded = 0;
+  const OnRows add = [&](std::vector<SampleRow> samples) {
+    for (const SampleRow& row : samples) {
+      graded += row.correct.has_value();
+      right += row.correct.value_or(false);
+    }
+    rows->add(std::move(samples));
+    const double share = graded > 0 ? static_cast<double>(right) / static_cast<double>(graded) : 0;
+    bar.update(rows->done(), {{"right", share}});
+  };
+  if (ranks_.size() == 1) {
+    if (!sample_share(model, benchmark, prepared, missing, stop, add)) return false;
+    bar.finish();
+    return true;
+  }
+  const auto size = static_cast<std::size_t>(ranks_.size());
+  const auto share =
+      static_cast<std::size_t>(std::max<std::int64_t>(1, kShareSamples / benchmark.n));
+  for (std::size_t begin = 0; begin < missing.size(); begin += size * share) {
+    const std::size_t end = std::min(missing.size(), begin + size * share);
+    std::vector<std::int64_t> own;
+    for (std::size_t i = begin + static_cast<std::size_t>(ranks_.rank()); i < end; i += size)
+      own.push_back(missing[i]);
+    const std::vector<std::string> all = gather_agreed(ranks_, [&] {
+      std::string found;
+      with_tensor_errors([&] {
+        const bool whole = sample_share(model, benchmark, prepared, own, stop,
+                                        [&](const std::vector<SampleRow>& samples) {
+                                          Json problem = Json::array();
+                                          for (const SampleRow& row : samples)
+                                            problem.push_back(to_json(row));
+                                          found += problem.dump() + "\n";
+                                        });
+        found += whole ? "whole" : "stopped";
+      });
+      return found;
+    });
+    agree(ranks_, [&] {
+      if (rows == nullptr) return;
+      for (const std::string& found : all)
+        for (std::vector<SampleRow>& samples : rows_of(found))
+          add(std::move(samples));
+    });
+    if (!std::ranges::all_of(all,
+                             [](const std::string& found) { return found.ends_with("whole"); }))
+      return false;
+  }
+  bar.finish();
+  return true;
+}
+
+// False if `stop` ended it.
+bool Evaluator::sample_share(const CausalLm& model, const Benchmark& benchmark,
+                             const Prepared& prepared, const std::vector<std::int64_t>& problems,
+                             const std::function<bool()>& stop, const OnRows& on_rows) {
+  if (problems.empty()) return true;
   std::vector<RolloutRequest> requests;
-  for (std::int64_t p = 0; p < std::ssize(benchmark.problems); ++p) {
-    if (rows.has(p)) continue;
+  for (const std::int64_t p : problems) {
     requests.push_back({prepared.prompts[static_cast<std::size_t>(p)],
                         static_cast<int>(benchmark.n), static_cast<std::uint32_t>(p)});
   }
   Grader& grader = grader_of(benchmark);
-  if (!requests.empty())
-    grader.probe(grade_request(benchmark.problems[requests.front().prompt], ""));
-  ProgressBar bar(console_, {.label = "eval " + benchmark.name,
-                             .unit = "problem",
-                             .total = std::ssize(benchmark.problems),
-                             .done = rows.done()});
-  std::int64_t right = 0, graded = 0;
+  grader.probe(grade_request(benchmark.problems[requests.front().prompt], ""));
   GradingStage stage(grader, {.workers = static_cast<int>(config_.reward.workers), .open = 1024});
   std::map<std::size_t, std::vector<Response>> waiting;  // by problem
+  std::size_t handed_over = 0;
   const auto hand_over = [&](const std::vector<GradedGroup>& done) {
     for (const GradedGroup& group : done) {
-      std::vector<SampleRow> samples = graded_rows(benchmark.problems[group.group], group,
-                                                   waiting.extract(group.group).mapped());
-      for (const SampleRow& row : samples) {
-        graded += row.correct.has_value();
-        right += row.correct.value_or(false);
-      }
-      rows.add(std::move(samples));
-      const double share =
-          graded > 0 ? static_cast<double>(right) / static_cast<double>(graded) : 0;
-      bar.update(rows.done(), {{"right", share}});
+      on_rows(graded_rows(benchmark.problems[group.group], group,
+                          waiting.extract(group.group).mapped()));
+      ++handed_over;
     }
   };
   std::atomic<bool> interrupted = stop();
@@ -220,9 +320,7 @@ bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const 
   hand_over(stage.finish(stop));
   for (const std::string& text : grader.take_warnings())
     console_.warn(text);
-  if (rows.done() < std::ssize(benchmark.problems)) return false;
-  bar.finish();
-  return true;
+  return handed_over == problems.size();
 }
 
 MetricSet evaluation_metrics(const EvalSummary& summary, const std::vector<std::int64_t>& k) {

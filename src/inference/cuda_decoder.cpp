@@ -183,10 +183,12 @@ class CudaDecoder : public Decoder {
     run_step(bucket);
     step.graph = std::make_unique<at::cuda::CUDAGraph>();
     guard.current_stream().synchronize();
+    // Only this thread's calls are captured: another one may be writing a checkpoint.
+    constexpr cudaStreamCaptureMode kMode = cudaStreamCaptureModeThreadLocal;
     if (steps_.size() == 1) {
-      step.graph->capture_begin();
+      step.graph->capture_begin({0, 0}, kMode);
     } else {
-      step.graph->capture_begin(memory_pool_);  // graphs never run at the same time: they share
+      step.graph->capture_begin(memory_pool_, kMode);  // graphs never run together: they share
     }
     step.sampled = run_step(bucket);
     step.graph->capture_end();

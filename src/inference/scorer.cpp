@@ -52,6 +52,28 @@ std::vector<RunItem> costs_of(std::span<const ScoreRequest> requests,
   return items;
 }
 
+// The runs of one part. Each run goes to the part that has the least work so far.
+std::vector<IndexRange> runs_of_part(std::span<const RunItem> items, std::vector<IndexRange> runs,
+                                     const ScoreOptions& options) {
+  std::vector<std::int64_t> tokens(options.parts, 0);
+  std::erase_if(runs, [&](const IndexRange& run) {
+    const auto least = std::ranges::min_element(tokens);
+    for (std::size_t i = run.begin; i < run.end; ++i)
+      *least += items[i].tokens - (i > run.begin ? items[i].shared : 0);
+    return static_cast<std::size_t>(least - tokens.begin()) != options.part;
+  });
+  return runs;
+}
+
+// Tokens of a batch. On a GPU a part should not be left without work.
+std::int64_t most_tokens(std::span<const RunItem> items, const ScoreOptions& options, bool on_cpu) {
+  if (on_cpu || options.parts == 1) return options.max_batch_tokens;
+  std::int64_t all = 0;
+  for (const RunItem& item : items)
+    all += item.tokens - item.shared;
+  return std::min(options.max_batch_tokens, all / static_cast<std::int64_t>(options.parts) + 1);
+}
+
 }  // namespace
 
 void check_request(const CausalLm& model, const ScoreRequest& request) {
@@ -82,9 +104,12 @@ std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreReque
   const bool on_cpu = model.device().is_cpu(), share = options.pack.share;
   const std::vector<std::size_t> order = order_of(requests, on_cpu && share);
   // One thread processes a whole run; the cut does not depend on the number of threads.
+  const std::vector<RunItem> items = costs_of(requests, order, share);
   const std::vector<IndexRange> runs =
-      cut_runs(costs_of(requests, order, share),
-               {.most = options.max_batch_tokens, .enough = on_cpu ? kCpuBatchTokens : 0});
+      runs_of_part(items,
+                   cut_runs(items, {.most = most_tokens(items, options, on_cpu),
+                                    .enough = on_cpu ? kCpuBatchTokens : 0}),
+                   options);
   std::vector<TokenScores> results(requests.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&](std::int64_t, std::int64_t) {

@@ -26,6 +26,9 @@ struct ScoreOptions {
   std::int64_t max_batch_tokens =
       32'768;  // sequences are packed up to this; a longer one by itself
   PackOptions pack;
+  // Only part `part` of `parts` of the work, all parts being about as long; the other requests'
+  // results are empty. On a CPU the results are the bits that the whole work would give.
+  std::size_t part = 0, parts = 1;
 };
 
 // No gradients. On the CPU each thread scores its own small batches. InputError for an empty prompt

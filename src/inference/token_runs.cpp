@@ -1,8 +1,29 @@
 #include "inference/token_runs.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace antisd::inline inference {
+namespace {
+
+// The length at which attention takes about as long as the products of a layer.
+constexpr double kEvenTokens = 16'384;
+
+std::vector<IndexRange> cut_by_cost(std::span<const double> costs, double most) {
+  std::vector<IndexRange> runs;
+  double cost = 0;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (runs.empty() || cost + costs[i] > most) {
+      runs.push_back({i, i});
+      cost = 0;
+    }
+    cost += costs[i];
+    runs.back().end = i + 1;
+  }
+  return runs;
+}
+
+}  // namespace
 
 std::vector<IndexRange> cut_runs(std::span<const RunItem> items, const RunLimits& limits) {
   std::vector<IndexRange> runs;
@@ -19,6 +40,24 @@ std::vector<IndexRange> cut_runs(std::span<const RunItem> items, const RunLimits
     runs.back().end = i + 1;
   }
   return runs;
+}
+
+std::vector<IndexRange> cut_evenly(std::span<const RunItem> items, std::int64_t most) {
+  if (items.empty()) return {};
+  std::vector<double> costs;
+  for (const RunItem& item : items) {
+    const auto own = static_cast<double>(item.tokens - item.shared);
+    costs.push_back(own + own * static_cast<double>(item.tokens) / kEvenTokens);
+  }
+  // The smallest cost of a run that needs no more runs than asked for, by halving.
+  double low = *std::ranges::max_element(costs);
+  double high = std::accumulate(costs.begin(), costs.end(), 0.0);
+  if (std::ssize(cut_by_cost(costs, low)) <= most) return cut_by_cost(costs, low);
+  for (int i = 0; i < 50; ++i) {
+    const double middle = (low + high) / 2;
+    (std::ssize(cut_by_cost(costs, middle)) <= most ? high : low) = middle;
+  }
+  return cut_by_cost(costs, high);
 }
 
 }  // namespace antisd::inline inference

@@ -34,4 +34,9 @@ struct IndexRange {
 // In the order of the items, so timing changes nothing.
 std::vector<IndexRange> cut_runs(std::span<const RunItem> items, const RunLimits& limits);
 
+// At most `most` runs, such that the longest takes as little time as possible. The time of an item
+// is its tokens and, for attention, their product with the length. There are fewer runs than `most`
+// where items are too few or too unequal.
+std::vector<IndexRange> cut_evenly(std::span<const RunItem> items, std::int64_t most);
+
 }  // namespace antisd::inline inference

@@ -1,5 +1,8 @@
 #include "inference/token_runs.h"
 
+#include <algorithm>
+#include <limits>
+
 #include <gmock/gmock.h>
 
 namespace antisd::inline inference {
@@ -25,6 +28,43 @@ TEST(TokenRuns, EndWhereMoreWouldHardlyShare) {
               ElementsAre(Range{0, 3}, Range{3, 4}));
   EXPECT_THAT(cut_runs(items, {.most = 1000, .enough = 90}),
               ElementsAre(Range{0, 1}, Range{1, 3}, Range{3, 4}));
+}
+
+// The smallest longest run over all ways to cut `items` into at most `most` runs.
+double best_longest(std::span<const RunItem> items, std::int64_t most) {
+  if (items.empty()) return 0;
+  if (most == 0) return std::numeric_limits<double>::infinity();
+  double best = std::numeric_limits<double>::infinity(), first = 0;
+  for (std::size_t count = 1; count <= items.size(); ++count) {
+    const auto own = static_cast<double>(items[count - 1].tokens - items[count - 1].shared);
+    first += own + own * static_cast<double>(items[count - 1].tokens) / 16'384;
+    best = std::min(best, std::max(first, best_longest(items.subspan(count), most - 1)));
+  }
+  return best;
+}
+
+TEST(CutEvenly, TheLongestRunIsAsShortAsCanBe) {
+  for (int seed = 0; seed < 40; ++seed) {
+    std::vector<RunItem> items;
+    for (int i = 0; i < 1 + seed % 9; ++i)
+      items.push_back({100 + (seed * 7919 + i * 104'729) % 20'000, i % 3 == 2 ? 50 : 0});
+    for (std::int64_t most = 1; most <= 5; ++most) {
+      const std::vector<IndexRange> runs = cut_evenly(items, most);
+      ASSERT_LE(std::ssize(runs), most);
+      double longest = 0;
+      std::size_t next = 0;
+      for (const IndexRange& run : runs) {
+        ASSERT_EQ(run.begin, next);
+        ASSERT_LT(run.begin, run.end);
+        next = run.end;
+        longest =
+            std::max(longest, best_longest(std::span(items).subspan(run.begin, run.size()), 1));
+      }
+      EXPECT_EQ(next, items.size());
+      EXPECT_NEAR(longest, best_longest(items, most), 1e-6 * longest);
+    }
+  }
+  EXPECT_TRUE(cut_evenly({}, 3).empty());
 }
 
 }  // namespace

@@ -96,26 +96,35 @@ void SafetensorsWriter::finish() {
   file_.commit();
 }
 
+std::vector<SafetensorsShard> cut_shards(const std::string& stem,
+                                         const std::vector<TensorSpec>& specs,
+                                         std::int64_t max_bytes) {
+  std::vector<SafetensorsShard> shards(1);
+  std::int64_t shard_bytes = 0;
+  for (const TensorSpec& spec : specs) {
+    const std::int64_t bytes = bytes_of(spec);
+    if (!shards.back().specs.empty() && bytes > max_bytes - shard_bytes) {
+      shards.emplace_back();
+      shard_bytes = 0;
+    }
+    shards.back().specs.push_back(spec);
+    shard_bytes += bytes;
+  }
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    shards[i].file = shards.size() == 1
+                         ? stem + ".safetensors"
+                         : fmt::format("{}-{:05}-of-{:05}.safetensors", stem, i + 1, shards.size());
+  }
+  return shards;
+}
+
 ShardedSafetensorsWriter::ShardedSafetensorsWriter(std::filesystem::path folder,
                                                    const std::vector<TensorSpec>& specs,
                                                    std::int64_t max_shard_bytes,
                                                    SafetensorsMetadata metadata)
-    : folder_(std::move(folder)), metadata_(std::move(metadata)), shards_(1) {
-  std::int64_t shard_bytes = 0;
-  for (const TensorSpec& spec : specs) {
-    const std::int64_t bytes = bytes_of(spec);
-    if (!shards_.back().specs.empty() && bytes > max_shard_bytes - shard_bytes) {
-      shards_.emplace_back();
-      shard_bytes = 0;
-    }
-    shards_.back().specs.push_back(spec);
-    shard_bytes += bytes;
-  }
-  for (std::size_t i = 0; i < shards_.size(); ++i) {
-    shards_[i].file = shards_.size() == 1
-                          ? "model.safetensors"
-                          : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards_.size());
-  }
+    : folder_(std::move(folder)),
+      metadata_(std::move(metadata)),
+      shards_(cut_shards("model", specs, max_shard_bytes)) {
   writers_.reserve(shards_.size());
   writers_.emplace_back(folder_ / shards_.front().file, shards_.front().specs, metadata_);
 }
@@ -123,7 +132,7 @@ ShardedSafetensorsWriter::ShardedSafetensorsWriter(std::filesystem::path folder,
 void ShardedSafetensorsWriter::write(std::string_view name, std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
   while (writers_.back().is_complete() && writers_.size() < shards_.size()) {
-    const Shard& shard = shards_[writers_.size()];
+    const SafetensorsShard& shard = shards_[writers_.size()];
     writers_.emplace_back(folder_ / shard.file, shard.specs, metadata_);
   }
   writers_.back().write(name, bytes);
@@ -132,23 +141,23 @@ void ShardedSafetensorsWriter::write(std::string_view name, std::span<const std:
 void ShardedSafetensorsWriter::finish() {
   // The last shards may hold only tensors without bytes, for which there was no write().
   while (writers_.back().is_complete() && writers_.size() < shards_.size()) {
-    const Shard& shard = shards_[writers_.size()];
+    const SafetensorsShard& shard = shards_[writers_.size()];
     writers_.emplace_back(folder_ / shard.file, shard.specs, metadata_);
   }
   ANTISD_CHECK_EQ(writers_.size(), shards_.size());
   for (SafetensorsWriter& writer : writers_)
     writer.finish();
   if (shards_.size() > 1) {
-    write_file_atomically(folder_ / "model.safetensors.index.json", index_text());
+    write_file_atomically(folder_ / "model.safetensors.index.json", shard_index(shards_));
   }
   remove_older_weights();
 }
 
 // Byte for byte the output of Python's json.dumps(indent=2, sort_keys=True).
-std::string ShardedSafetensorsWriter::index_text() const {
+std::string shard_index(const std::vector<SafetensorsShard>& shards) {
   std::int64_t total = 0;
   SortedJson weight_map = SortedJson::object();
-  for (const Shard& shard : shards_) {
+  for (const SafetensorsShard& shard : shards) {
     for (const TensorSpec& spec : shard.specs) {
       weight_map[spec.name] = shard.file;
       total += bytes_of(spec);
@@ -165,7 +174,7 @@ void ShardedSafetensorsWriter::remove_older_weights() const {
     const std::string name = entry.path().filename().string();
     const bool is_weights = name == "model.safetensors" || is_shard_name(name) ||
                             (name == "model.safetensors.index.json" && shards_.size() == 1);
-    if (!is_weights || std::ranges::find(shards_, name, &Shard::file) != shards_.end()) continue;
+    if (!is_weights || std::ranges::find(shards_, name, &SafetensorsShard::file) != shards_.end()) continue;
     std::filesystem::remove(entry.path(), ignored);
   }
 }

@@ -48,10 +48,23 @@ class SafetensorsWriter {
   std::int64_t written_ = 0;  // of the current entry
 };
 
+// The files that tensors are spread over, in their order.
+struct SafetensorsShard {
+  std::string file;
+  std::vector<TensorSpec> specs;
+};
+
+// STEM.safetensors if everything fits into `max_bytes`; else STEM-00001-of-000NN.safetensors and so
+// on. A tensor larger than that gets its own shard.
+std::vector<SafetensorsShard> cut_shards(const std::string& stem,
+                                         const std::vector<TensorSpec>& specs,
+                                         std::int64_t max_bytes);
+// The text of STEM.safetensors.index.json.
+std::string shard_index(const std::vector<SafetensorsShard>& shards);
+
 // model.safetensors if everything fits into `max_shard_bytes`; else
-// model-00001-of-000NN.safetensors and so on with model.safetensors.index.json. A tensor larger
-// than that gets its own shard. Only finish() makes the files appear and removes older weights
-// under these names.
+// model-00001-of-000NN.safetensors and so on with model.safetensors.index.json. Only finish() makes
+// the files appear and removes older weights under these names.
 class ShardedSafetensorsWriter {
  public:
   ShardedSafetensorsWriter(std::filesystem::path folder, const std::vector<TensorSpec>& specs,
@@ -62,16 +75,11 @@ class ShardedSafetensorsWriter {
   void finish();
 
  private:
-  struct Shard {
-    std::string file;
-    std::vector<TensorSpec> specs;
-  };
-  std::string index_text() const;
   void remove_older_weights() const;
 
   std::filesystem::path folder_;
   SafetensorsMetadata metadata_;
-  std::vector<Shard> shards_;
+  std::vector<SafetensorsShard> shards_;
   std::vector<SafetensorsWriter> writers_;  // of the shards so far; the last one is being written
 };
 

@@ -1,17 +1,11 @@
-// NaN and infinity in weights or in results.
+// NaN and infinity in weights.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include "core/error.h"
+#include "core/not_finite.h"
 
 namespace antisd::inline model {
-
-// Weights are not finite or give results that are not. It ends the run; nothing is saved after it.
-class NotFinite : public RunError {
- public:
-  using RunError::RunError;
-};
 
 // Checks in parts, so that it needs little extra memory. Synchronises with the device.
 bool all_finite(const at::Tensor& tensor);

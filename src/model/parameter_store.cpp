@@ -102,23 +102,62 @@ void ParameterStore::require_gradients() {
     parameter.value.requires_grad_(parameter.spec.trainable);
 }
 
-void ParameterStore::make_optimizer_state() {
+std::int64_t ParameterStore::place_in_block(const Parameter& parameter) const {
+  for (const ParameterBlock& block : blocks_) {
+    const std::span<const Parameter> parameters = of(block);
+    if (&parameter < parameters.data() || &parameter >= parameters.data() + parameters.size())
+      continue;
+    return piece_begin(parameters, parameter, Pieces::kOfTrainable);
+  }
+  fail_check(__FILE__, __LINE__, "a parameter of another store");
+}
+
+std::int64_t ParameterStore::trainable_elements(const ParameterBlock& block) const {
+  std::int64_t elements = 0;
+  for (const Parameter& parameter : of(block))
+    if (parameter.spec.trainable) elements += piece_elements(parameter);
+  return elements;
+}
+
+std::pair<std::int64_t, std::int64_t> ParameterStore::range_of(const ParameterBlock& block,
+                                                               BlockPart part) const {
+  const std::int64_t elements = trainable_elements(block);
+  const std::int64_t unit = part.multiple * kPieceElements, units = part.count * unit;
+  const std::int64_t size = (elements + units - 1) / units * unit;
+  return {std::min(part.index * size, elements), std::min((part.index + 1) * size, elements)};
+}
+
+void ParameterStore::make_optimizer_state(BlockPart part) {
   const at::NoGradGuard no_grad;
   for (ParameterBlock& block : blocks_) {
     const std::span<Parameter> parameters = of(block);
+    const auto [begin, end] = range_of(block, part);
+    if (begin == end) continue;
     const auto fp32 = block.values.options().dtype(at::kFloat);
     const bool has_masters = block.values.scalar_type() != at::kFloat;
-    if (has_masters) block.masters = allocate(parameters, Pieces::kOfTrainable, fp32);
-    block.first_moments = allocate(parameters, Pieces::kOfTrainable, fp32);
-    block.second_moments = allocate(parameters, Pieces::kOfTrainable, fp32);
+    if (has_masters) block.masters = at::zeros({end - begin}, fp32);
+    block.first_moments = at::zeros({end - begin}, fp32);
+    block.second_moments = at::zeros({end - begin}, fp32);
     for (Parameter& parameter : parameters) {
       if (!parameter.spec.trainable) continue;
+      const std::int64_t place = piece_begin(parameters, parameter, Pieces::kOfTrainable);
+      const std::int64_t count = parameter.spec.count();
+      parameter.own_begin = std::clamp<std::int64_t>(begin - place, 0, count);
+      parameter.own_count = std::clamp<std::int64_t>(end - place, 0, count) - parameter.own_begin;
+      if (parameter.own_count == 0) continue;
       const auto piece = [&](const at::Tensor& whole) {
-        return piece_of(whole, parameters, parameter, Pieces::kOfTrainable);
+        return at::empty({0}, whole.options())
+            .set_(whole.storage(), place + parameter.own_begin - begin,
+                  parameter.own_count == count ? parameter.spec.sizes
+                                               : std::vector{parameter.own_count});
       };
-      if (has_masters) parameter.master = piece(block.masters).copy_(parameter.value);
-      parameter.first_moment = piece(block.first_moments).zero_();
-      parameter.second_moment = piece(block.second_moments).zero_();
+      if (has_masters) {
+        parameter.master = piece(block.masters);
+        parameter.master.view({-1}).copy_(parameter.value.detach().view({-1}).narrow(
+            0, parameter.own_begin, parameter.own_count));
+      }
+      parameter.first_moment = piece(block.first_moments);
+      parameter.second_moment = piece(block.second_moments);
     }
   }
 }
@@ -159,17 +198,23 @@ void ParameterStore::drop_gradients() {
 std::vector<StoredTensor> ParameterStore::stored_tensors() const {
   std::vector<StoredTensor> tensors;
   for (const ParameterBlock& block : blocks_) {
-    const auto begin = static_cast<std::ptrdiff_t>(tensors.size());
-    for (const Parameter& parameter : of(block)) {
-      for (const WeightSlice& slice : parameter.spec.slices)
-        tensors.push_back({&parameter, &slice});
-    }
-    const auto place = [](const StoredTensor& tensor) {
-      return std::pair(tensor.slice->order, tensor.slice->expert);
-    };
-    std::stable_sort(tensors.begin() + begin, tensors.end(),
-                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    const std::vector<StoredTensor> own = stored_tensors(block);
+    tensors.insert(tensors.end(), own.begin(), own.end());
   }
+  return tensors;
+}
+
+std::vector<StoredTensor> ParameterStore::stored_tensors(const ParameterBlock& block) const {
+  std::vector<StoredTensor> tensors;
+  for (const Parameter& parameter : of(block)) {
+    for (const WeightSlice& slice : parameter.spec.slices)
+      tensors.push_back({&parameter, &slice});
+  }
+  const auto place = [](const StoredTensor& tensor) {
+    return std::pair(tensor.slice->order, tensor.slice->expert);
+  };
+  std::ranges::stable_sort(tensors,
+                           [&](const auto& a, const auto& b) { return place(a) < place(b); });
   return tensors;
 }
 

@@ -9,7 +9,8 @@
 // Elements are stored in blocks: the embedding, each layer, the head. A block has one allocation
 // per kind of storage (values, gradient sums, masters, each moment), and a parameter's tensors are
 // pieces of it that start at multiples of kPieceElements; gaps are 0. So a block can be moved, cut
-// into parts or summed as one tensor. The last norm is in the head's block: both are needed at the
+// into parts or summed as one tensor. Ranks may divide masters and moments: each then holds the
+// part of every block that it updates. The last norm is in the head's block: both are needed at the
 // same time, after the last layer, also if the head is the embedding.
 //
 // The backward pass creates gradients outside the blocks, one tensor per parameter: autograd takes
@@ -20,20 +21,32 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/parameter_spec.h"
+#include "ops/adamw.h"
 
 namespace antisd::inline model {
 
-inline constexpr std::int64_t kPieceElements = 128;
+// Parts end between blocks of the update, so that a cut changes no bit.
+inline constexpr std::int64_t kPieceElements = kUpdateBlock;
+
+// One of `count` parts of a block's trainable elements, all of one size but for the end of the
+// block. Sizes are multiples of `multiple` pieces.
+struct BlockPart {
+  std::int64_t index = 0, count = 1, multiple = 1;
+};
 
 struct Parameter {
   ParameterSpec spec;
   at::Tensor value;         // in the compute dtype; a leaf that may require gradients
   at::Tensor gradient_sum;  // fp32, over micro-batches; undefined if none was taken
-  at::Tensor master;        // fp32; undefined if the value is its own master
+  // What follows is of the elements that are updated here: of all, with the value's sizes, or of
+  // those in this rank's part of the block, [own_count].
+  at::Tensor master;                       // fp32; undefined if the value is its own master
   at::Tensor first_moment, second_moment;  // fp32; undefined without an optimizer or if frozen
+  std::int64_t own_begin = 0, own_count = 0;
 
   const std::string& name() const { return spec.name; }
   const at::Tensor& exact() const { return master.defined() ? master : value; }
@@ -42,8 +55,9 @@ struct Parameter {
 struct ParameterBlock {
   std::string name;
   std::size_t first = 0, count = 0;  // its parameters, in the order of the store
-  // [elements] each. Only trainable parameters have pieces of storage other than values. Pieces of
-  // `gradient_sums` are set once their parameter's gradient was taken.
+  // [elements] each. Only trainable parameters have pieces of storage other than values; masters
+  // and moments are those of this rank's part. Pieces of `gradient_sums` are set once their
+  // parameter's gradient was taken.
   at::Tensor values, gradient_sums, masters, first_moments, second_moments;
 };
 
@@ -79,15 +93,24 @@ class ParameterStore {
 
   // Lets trainable parameters collect gradients from now on.
   void require_gradients();
-  // Zero moments, and masters for values below fp32, for trainable parameters.
-  void make_optimizer_state();
+  // Zero moments, and masters for values below fp32, for the trainable elements of a part.
+  void make_optimizer_state(BlockPart part = {});
+
+  // Where a trainable parameter's elements begin in its block's trainable elements.
+  std::int64_t place_in_block(const Parameter& parameter) const;
 
   // Adds 16-bit gradients to their fp32 sums; fp32 gradients accumulate in place.
   void take_gradients();
   void drop_gradients();  // and their sums
 
+  // Of a block, with the gaps.
+  std::int64_t trainable_elements(const ParameterBlock& block) const;
+  // The elements of a block's part, [begin, end) of its trainable ones.
+  std::pair<std::int64_t, std::int64_t> range_of(const ParameterBlock& block, BlockPart part) const;
+
   // All tensors of the directory, in the order of the files.
   std::vector<StoredTensor> stored_tensors() const;
+  std::vector<StoredTensor> stored_tensors(const ParameterBlock& block) const;
 
  private:
   std::vector<Parameter> parameters_;

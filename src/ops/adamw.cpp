@@ -13,10 +13,6 @@
 namespace antisd::inline ops {
 namespace {
 
-// Blocks start at the same elements for any number of threads: the last bit of an element may
-// depend on whether it is in the remainder of a vector loop.
-constexpr std::int64_t kStepBlock = 4096;
-
 bool is_bf16(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16;
 }
@@ -42,11 +38,11 @@ void step_on_cpu(const AdamWTensors& t, float* master, const AdamWFactors& facto
   auto* second = t.second.mutable_data_ptr<float>();
   auto* weight = static_cast<std::uint16_t*>(t.weight.mutable_data_ptr());
   const void* gradient = t.gradient.const_data_ptr();
-  const std::int64_t count = t.weight.numel(), blocks = (count + kStepBlock - 1) / kStepBlock;
+  const std::int64_t count = t.weight.numel(), blocks = (count + kUpdateBlock - 1) / kUpdateBlock;
   at::parallel_for(0, blocks, 4, [&](std::int64_t begin, std::int64_t end) {
-    std::array<float, kStepBlock> widened;
+    std::array<float, kUpdateBlock> widened;
     for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t at = block * kStepBlock, size = std::min(kStepBlock, count - at);
+      const std::int64_t at = block * kUpdateBlock, size = std::min(kUpdateBlock, count - at);
       const float* part = static_cast<const float*>(gradient) + at;
       if (is_bf16(t.gradient)) {
         cpu_widen(static_cast<const std::uint16_t*>(gradient) + at, size, widened.data());

@@ -9,6 +9,11 @@
 
 namespace antisd::inline ops {
 
+// Elements are updated in blocks of this many, counted from a tensor's first: the last bit of an
+// element may depend on whether it is in the remainder of a vector loop. So a tensor that is cut
+// between such blocks is updated to the same bits.
+inline constexpr std::int64_t kUpdateBlock = 4096;
+
 struct AdamWSettings {
   double lr = 1e-6;
   double beta1 = 0.9, beta2 = 0.999;
@@ -27,7 +32,7 @@ struct AdamWTensors {
   at::Tensor first, second;  // fp32 moments
 };
 
-// The result does not depend on the number of threads.
+// The result does not depend on the number of threads, nor on cuts between blocks.
 void adamw_step(const AdamWTensors& tensors, const AdamWFactors& factors);
 
 }  // namespace antisd::inline ops

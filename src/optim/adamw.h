@@ -1,20 +1,36 @@
 // AdamW over a model's parameters: fp32 moments, and fp32 masters for weights of lower precision.
 // Weight decay applies to every parameter, as in torch.optim.AdamW by default.
 //
-//   AdamW optimizer(model, adamw_options(config.optim), *processes);
+//   AdamW optimizer(model, adamw_options(config.optim), ranks);
 //   for (const at::Tensor& loss : losses) {  // one per micro-batch
 //     loss.backward();
 //     optimizer.take_gradients();
 //   }
 //   const UpdateReport report = optimizer.step(schedule.at(step));
+//
+// With several ranks each has a part of the micro-batches, in rounds of one per rank:
+//
+//   optimizer.begin_round(active);           // the first `active` ranks have one
+//   if (ranks.rank() < active) loss.backward();
+//   optimizer.end_round();
+//
+// The ranks may divide masters and moments (teams.h). However they do, and however many they are,
+// on a CPU the weights after a step are bit for bit those of one process with the same
+// micro-batches.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "config/run_config.h"
 #include "dist/communicator.h"
 #include "model/causal_lm.h"
+#include "optim/gradient_sum.h"
+#include "optim/teams.h"
 
 namespace antisd::inline optim {
 
@@ -27,6 +43,14 @@ struct AdamWOptions {
 
 AdamWOptions adamw_options(const OptimConfig& config);
 
+// How ranks divide the optimizer's work.
+struct ShardOptions {
+  int members = 1;  // ranks that hold one copy of masters and moments between them
+  // Whether a block's gradients are freed as soon as they are sent, and not at the end of the
+  // backward pass.
+  bool gradients = false;
+};
+
 struct UpdateReport {
   double grad_norm = 0;   // of all parameters together, before clipping
   double clip_scale = 1;  // what the gradients were multiplied by
@@ -37,18 +61,26 @@ struct UpdateReport {
 class AdamW {
  public:
   // Lets the model's trainable parameters collect gradients, and allocates their masters and
-  // moments in the store. The model must outlive the optimizer. Every process holds all parameters
-  // and a part of the batch; until gradients are summed over processes, more than one is refused.
-  AdamW(CausalLm& model, AdamWOptions options, const Communicator& processes);
+  // moments in the store. The model and the ranks must outlive the optimizer. All ranks make it
+  // together.
+  AdamW(CausalLm& model, AdamWOptions options, Communicator& ranks, ShardOptions shard = {});
 
   // Call it after each micro-batch's backward pass if a step has several: it sums the gradients in
   // fp32. Gradients of fp32 weights are summed in place.
   void take_gradients() { parameters_.take_gradients(); }
-  void drop_gradients() { parameters_.drop_gradients(); }
+  void drop_gradients();
+
+  Communicator& ranks() const { return ranks_; }
+
+  // Around a backward pass with several ranks: sums the gradients over the ranks. All ranks call
+  // them; `active` is the number of those that have a micro-batch.
+  void begin_round(int active) { sum_->begin_round(active); }
+  void end_round() { sum_->end_round(); }
 
   // Clips and updates in one pass over the memory. The gradients are cleared, applied or not.
   // Parameters without a gradient and frozen ones do not change. Synchronises with the device once,
   // for the norm. `gradient_scale`: the factor by which the gradients are too large (see below).
+  // All ranks call it and get the same report.
   UpdateReport step(double lr, double gradient_scale = 1);
 
   std::int64_t steps() const { return steps_; }  // applied so far
@@ -57,9 +89,27 @@ class AdamW {
   // masters.
   void restore(std::int64_t steps);
 
+  // Masters or moments of all of a block's trainable elements, wherever they are held, [elements].
+  // All ranks call it. Undefined where there are none.
+  at::Tensor whole(const ParameterBlock& block, at::Tensor ParameterBlock::*kind) const;
+
  private:
+  // The elements of a parameter that this rank updates, and their gradient.
+  struct Piece {
+    Parameter* parameter;
+    at::Tensor gradient;
+  };
+  std::vector<Piece> own_pieces();
+  std::vector<Piece> pieces_of_ranks();
+  std::vector<double> squares_by_parameter(std::span<const Piece> pieces) const;
+  void collect_values();
+  std::int64_t part_elements(const ParameterBlock& block) const;  // of a team member
+
   ParameterStore& parameters_;
   AdamWOptions options_;
+  Communicator& ranks_;
+  std::unique_ptr<Teams> teams_;      // with several ranks
+  std::unique_ptr<GradientSum> sum_;  // with several ranks
   std::int64_t steps_ = 0;
 };
 

@@ -358,19 +358,6 @@ TEST_F(AdamWTest, AFrozenParameterHasNoStateAndStays) {
   }
 }
 
-// Each process would train on the gradients of only its part of the batch.
-TEST_F(AdamWTest, SeveralProcessesAreRefused) {
-  struct Two : Communicator {
-    int rank() const override { return 0; }
-    int size() const override { return 2; }
-    void sum(std::span<double>) override {}
-    std::vector<double> gather(std::span<const double>) override { return {}; }
-  } two;
-  CausalLm model(tiny_shape(), at::kCPU, at::kFloat);
-  EXPECT_THAT(testing::error_of([&] { AdamW(model, {}, two); }),
-              ::testing::HasSubstr("2 processes, but gradients are not summed over processes"));
-}
-
 TEST(AdamWOptions, ComeFromTheConfiguration) {
   OptimConfig config;
   config.betas = {0.8, 0.7};

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/system_error.h"
@@ -80,20 +81,31 @@ Recorder::Recorder(const RecordConfig& config, Console& console)
       folder_(open_folder(directory_)),
       log_(directory_ / kLogFile) {}
 
+Recorder::Recorder(const RecordConfig& config, Console& console, int rank)
+    : config_(config), console_(console), directory_(config.dir) {
+  ANTISD_CHECK_LT(0, rank);
+}
+
 void Recorder::note(std::string_view text) {
+  const Lock lock(mutex_);
+  if (!log_) return;
   try {
-    log_.append(fmt::format("{} {}\n", time_text(), text));
+    log_->append(fmt::format("{} {}\n", time_text(), text));
   } catch (const RunError&) {
     // The console has it; a warning about the log would be written to the log.
   }
 }
 
 void Recorder::info(std::string_view text) {
+  const Lock lock(mutex_);
+  if (!writes()) return;
   console_.info(text);
   note(text);
 }
 
 void Recorder::warn(std::string_view text) {
+  const Lock lock(mutex_);
+  if (!writes()) return;
   console_.warn(text);
   note(fmt::format("warning: {}", text));
 }
@@ -107,6 +119,7 @@ void Recorder::attempt(const std::string& what, const std::function<void()>& wri
 }
 
 void Recorder::open(const RunConfig& config, const RunInfo& info, std::int64_t step) {
+  if (!writes()) return;
   run_ = {{"version", info.version},
           {"revision", info.revision},
           {"command_line", info.command_line},
@@ -146,6 +159,8 @@ void Recorder::notice_removal() {
 }
 
 void Recorder::restore_directory() {
+  const Lock lock(mutex_);
+  if (!writes()) return;
   notice_removal();
   if (!is_gone_) return;
   if (!names(directory_, folder_)) {  // its lock went with it, and somebody may have begun there
@@ -156,7 +171,7 @@ void Recorder::restore_directory() {
     }
     folder_ = open_folder(directory_);
   }
-  if (!log_.is_there()) log_ = AppendFile(directory_ / kLogFile);
+  if (!log_->is_there()) log_.emplace(directory_ / kLogFile);
   write_file_atomically(directory_ / kConfigFile, settings_);
   write_run_json();
   metrics_.emplace(directory_ / kMetricsFile);
@@ -166,6 +181,8 @@ void Recorder::restore_directory() {
 }
 
 void Recorder::metrics(std::int64_t step, const MetricSet& metrics) {
+  const Lock lock(mutex_);
+  if (!writes()) return;
   notice_removal();
   attempt(fmt::format("the row of step {} in metrics.jsonl", step),
           [&] { metrics_->write(step, metrics); });
@@ -175,6 +192,8 @@ void Recorder::metrics(std::int64_t step, const MetricSet& metrics) {
 }
 
 void Recorder::amend(std::int64_t step, const MetricSet& more) {
+  const Lock lock(mutex_);
+  if (!writes()) return;
   attempt(fmt::format("the row of step {} in metrics.jsonl", step), [&] {
     amend_metrics(directory_ / kMetricsFile, step, more);
     metrics_.emplace(directory_ / kMetricsFile);
@@ -189,7 +208,8 @@ std::optional<MetricSet> Recorder::find_metrics(std::int64_t step) const {
 
 void Recorder::rollouts(std::int64_t step, std::size_t count,
                         const std::function<Json(std::size_t)>& row) {
-  if (config_.rollouts_every == 0 || step % config_.rollouts_every != 0) return;
+  const Lock lock(mutex_);
+  if (!writes() || config_.rollouts_every == 0 || step % config_.rollouts_every != 0) return;
   attempt(fmt::format("the rollouts of step {}", step), [&] {
     const fs::path path = directory_ / rollouts_file(step);
     made(path.parent_path());
@@ -201,6 +221,7 @@ void Recorder::rollouts(std::int64_t step, std::size_t count,
 }
 
 fs::path Recorder::failure(std::int64_t step, const Json& row) {
+  const Lock lock(mutex_);
   const fs::path path = directory_ / failure_file(step);
   attempt("what stopped the step", [&] {
     made(path.parent_path());
@@ -215,6 +236,8 @@ void Recorder::write_run_json() {
 }
 
 void Recorder::finish(const std::string& reason, std::int64_t step) {
+  const Lock lock(mutex_);
+  if (!writes()) return;
   note(reason);
   // A start that came to nothing leaves what an earlier one said of itself.
   std::error_code ignored;

@@ -6,13 +6,14 @@
 //   recorder.metrics(12, metrics);
 //   recorder.finish("finished", 12);
 //
-// What the disk refuses is warned about and never stops the run. Nor does a directory that somebody
-// removes: that is said at once, and the next save makes it anew.
+// Threads may share it. What the disk refuses is warned about and never stops the run. Nor does a
+// directory that somebody removes: that is said at once, and the next save makes it anew.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,10 @@ class Recorder {
  public:
   // Makes the directory and opens log.txt. RunError where that fails.
   Recorder(const RecordConfig& config, Console& console);
+  // Of a rank other than the first: it says and writes nothing but failure().
+  explicit Recorder(const RecordConfig& config, Console& console, int rank);
+
+  bool writes() const { return log_.has_value(); }
 
   // To the console and to log.txt.
   void info(std::string_view text);
@@ -73,11 +78,13 @@ class Recorder {
   void attempt(const std::string& what, const std::function<void()>& write);
   void write_run_json();
 
+  using Lock = std::lock_guard<std::recursive_mutex>;  // what is said may be said by what writes
+  mutable std::recursive_mutex mutex_;
   RecordConfig config_;
   Console& console_;
   std::filesystem::path directory_;
   UniqueFd folder_;  // the directory itself: held open, its number is nobody else's
-  AppendFile log_;
+  std::optional<AppendFile> log_;
   std::optional<MetricsFile> metrics_;
   std::optional<TensorboardFile> tensorboard_;
   Json run_;

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/check.h"
+#include "dist/agreement.h"
+#include "ops/tensor_errors.h"
+#include "trainer/rank_messages.h"
 
 namespace antisd::inline trainer {
 namespace {
@@ -67,16 +71,12 @@ void go_back(CausalLm& model, const PassView& pass, const Derivative& derivative
     roots.push_back(pass.scores.logp);
     gradients.push_back(scaled_gradient(pass, derivative.by_logp));
   }
-  torch::autograd::backward(roots, gradients);
-  if (!derivative.by_head.defined()) return;
-  const at::NoGradGuard no_grad;
-  at::Tensor& head_gradient = at::Tensor(model.head().weight).mutable_grad();
-  const at::Tensor own = derivative.by_head.to(model.dtype());
-  if (head_gradient.defined()) {
-    head_gradient.add_(own);
-  } else {
-    head_gradient = own;
+  // As a root, so that what a micro-batch adds to the head is one sum before it meets the others'.
+  if (derivative.by_head.defined() && model.head().weight.requires_grad()) {
+    roots.push_back(model.head().weight);
+    gradients.push_back(derivative.by_head.to(model.dtype()));
   }
+  torch::autograd::backward(roots, gradients);
 }
 
 void look_as_teacher(const CausalLm& teacher, std::span<const TargetSequence> shown,
@@ -101,6 +101,21 @@ std::int64_t look_as_student(const CausalLm& model, const ObjectiveNeeds& needs,
   return passage.batch.tokens();
 }
 
+// Micro-batch i was rank i mod size()'s. Afterwards every rank has all results.
+void exchange_results(Communicator& ranks, std::vector<MicroBatchResult>& results) {
+  if (ranks.size() == 1) return;
+  const auto size = static_cast<std::size_t>(ranks.size());
+  MessageWriter own;
+  for (auto i = static_cast<std::size_t>(ranks.rank()); i < results.size(); i += size)
+    write(own, results[i]);
+  const std::vector<std::string> all = ranks.gather(own.bytes());
+  for (std::size_t r = 0; r < size; ++r) {
+    MessageReader reader(all[r]);
+    for (std::size_t i = r; i < results.size(); i += size)
+      results[i] = read_result(reader);
+  }
+}
+
 bool has_finite_gradients(const CausalLm& model) {
   for (const Parameter& parameter : model.parameters()) {
     const at::Tensor& gradient = parameter.value.grad();
@@ -119,12 +134,13 @@ NotFiniteError::NotFiniteError(const std::string& what, std::size_t number, Toke
       student(std::move(student)),
       teacher(std::move(teacher)) {}
 
-std::vector<IndexRange> cut_sequences(std::span<const TargetSequence> sequences,
-                                      std::int64_t limit) {
+std::vector<IndexRange> cut_sequences(std::span<const TargetSequence> sequences, std::int64_t limit,
+                                      std::int64_t at_least) {
   std::vector<RunItem> items;
   for (const TargetSequence& sequence : sequences)
     items.push_back({std::ssize(sequence.ids), sequence.shared});
-  return cut_runs(items, {.most = limit});
+  const std::vector<IndexRange> runs = cut_runs(items, {.most = limit});
+  return std::ssize(runs) >= at_least ? runs : cut_evenly(items, at_least);
 }
 
 MeanOver mean_over(std::span<const TargetSequence> sequences) {
@@ -137,26 +153,67 @@ MeanOver mean_over(std::span<const TargetSequence> sequences) {
 UpdateReport GradientPass::update(double lr, const PassBatch& batch, MeanOver mean,
                                   Objective& objective) {
   add_gradients(batch, mean, objective);
-  UpdateReport report = optimizer_.step(lr, gradient_scale(model_.dtype(), mean.tokens));
+  UpdateReport report;
+  in_step(ranks_, [&] {
+    with_tensor_errors(
+        [&] { report = optimizer_.step(lr, gradient_scale(model_.dtype(), mean.tokens)); });
+  });
   if (!report.applied) find_culprit(batch, mean, objective, report.culprit);
   return report;
 }
 
 void GradientPass::add_gradients(const PassBatch& batch, MeanOver mean, Objective& objective) {
-  const std::vector<IndexRange> runs = cut_sequences(batch.sequences, options_.micro_batch_tokens);
+  const bool alone = ranks_.size() == 1;
+  const std::vector<IndexRange> runs =
+      cut_sequences(batch.sequences, options_.micro_batch_tokens,
+                    options_.micro_batches > 0 ? options_.micro_batches : ranks_.size());
+  std::vector<MicroBatchResult> results(runs.size());
+  std::vector<at::Tensor> loss_sums(runs.size());
+  const auto size = static_cast<std::size_t>(ranks_.size());
   try {
-    for (const IndexRange& run : runs) {
-      pass(batch, run, mean, objective);
-      if (runs.size() > 1) optimizer_.take_gradients();
+    for (std::size_t first = 0; first < runs.size(); first += size) {
+      const std::size_t active = std::min(size, runs.size() - first);
+      const std::size_t own = first + static_cast<std::size_t>(ranks_.rank());
+      std::optional<Forward> forward;
+      // All ranks know that all forward passes went well before one sends a gradient.
+      agree(ranks_, [&] {
+        with_tensor_errors([&] {
+          if (own < first + active) forward = look(batch, runs[own], mean, objective);
+        });
+      });
+      in_step(ranks_, [&] {
+        with_tensor_errors([&] {
+          if (!alone) optimizer_.begin_round(static_cast<int>(active));
+          if (forward) go_back(model_, forward->view, forward->derivative);
+          if (!alone) {
+            optimizer_.end_round();
+          } else if (runs.size() > 1) {
+            optimizer_.take_gradients();
+          }
+        });
+      });
+      if (!forward) continue;
+      results[own] = {.student = std::move(forward->view.student),
+                      .teacher = std::move(forward->view.teacher),
+                      .loss = std::move(forward->derivative.loss)};
+      loss_sums[own] = forward->derivative.loss_sum;
     }
   } catch (...) {
     optimizer_.drop_gradients();
     throw;
   }
+  for (std::size_t i = 0; i < runs.size(); ++i)  // only now: it waits for the device
+    if (loss_sums[i].defined()) results[i].loss_sum = loss_sums[i].item<double>();
+  exchange_results(ranks_, results);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto sequences = std::span(batch.sequences).subspan(runs[i].begin, runs[i].size());
+    objective.account(sequences, results[i], mean);
+    if (on_micro_batch_) on_micro_batch_(sequences, results[i]);
+  }
 }
 
-PassView GradientPass::pass(const PassBatch& batch, IndexRange run, MeanOver mean,
-                            Objective& objective) {
+GradientPass::Forward GradientPass::look(const PassBatch& batch, IndexRange run, MeanOver mean,
+                                         Objective& objective) {
   const ObjectiveNeeds needs = objective.needs();
   PassView view{.sequences = std::span(batch.sequences).subspan(run.begin, run.size()),
                 .mean = mean,
@@ -168,37 +225,62 @@ PassView GradientPass::pass(const PassBatch& batch, IndexRange run, MeanOver mea
     look_as_teacher(*options_.teacher, std::span(batch.shown).subspan(run.begin, run.size()),
                     options_, view);
   }
-  const Derivative derivative = objective.differentiate(view);
+  Derivative derivative = objective.differentiate(view);
   check_derivative(view, derivative);
-  if (on_pass_) on_pass_(view);
-  go_back(model_, view, derivative);
-  return view;
+  return {std::move(view), std::move(derivative)};
 }
 
-// Slow path after a failure: every sequence by itself.
+// Slow path after a failure: every sequence by itself, each rank a part of them. The first culprit
+// counts.
 void GradientPass::find_culprit(const PassBatch& batch, MeanOver mean, Objective& objective,
                                 const std::string& parameter) {
   const std::string what = fmt::format("the gradient of {} is not finite", parameter);
-  for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
-    const PassView alone = pass(batch, {s, s + 1}, mean, objective);
-    const bool is_finite = has_finite_gradients(model_);
+  const auto size = static_cast<std::size_t>(ranks_.size());
+  std::size_t own = batch.sequences.size();  // none
+  std::optional<NotFiniteError> error;
+  for (auto s = static_cast<std::size_t>(ranks_.rank()); s < batch.sequences.size() && !error;
+       s += size) {
+    try {
+      const Forward alone = look(batch, {s, s + 1}, mean, objective);
+      go_back(model_, alone.view, alone.derivative);
+      if (!has_finite_gradients(model_)) throw not_finite_in(what, alone.view, 0);
+    } catch (const NotFiniteError& found) {
+      error.emplace(found);
+      own = s;
+    }
     optimizer_.drop_gradients();
-    if (!is_finite) throw not_finite_in(what, alone, 0);
   }
+  const std::vector<double> found = gather_values(ranks_, std::vector{static_cast<double>(own)});
+  const double first = *std::ranges::min_element(found);
+  agree(ranks_, [&] {
+    if (error && static_cast<double>(own) == first) throw *error;
+  });
   throw NotFinite(fmt::format("{}, although that of each {} by itself is", what, options_.noun),
                   {.remedy = "the weights were not changed; lower optim.lr or loss.kl_coef, or "
                              "compute in bf16 if model.dtype is fp16"});
 }
 
-void measure(const CausalLm& model, std::span<const TargetSequence> sequences,
+void measure(const CausalLm& model, Communicator& ranks, std::span<const TargetSequence> sequences,
              const GradientPassOptions& options, MeanOver mean, Objective& objective) {
   ANTISD_CHECK(!objective.needs().teacher);
   const at::NoGradGuard no_grad;
-  for (const IndexRange& run : cut_sequences(sequences, options.micro_batch_tokens)) {
-    PassView view{.sequences = sequences.subspan(run.begin, run.size()), .mean = mean};
-    look_as_student(model, objective.needs(), options, Pass::kInference, view);
-    objective.differentiate(view);
-  }
+  const std::vector<IndexRange> runs = cut_sequences(sequences, options.micro_batch_tokens);
+  std::vector<MicroBatchResult> results(runs.size());
+  agree(ranks, [&] {
+    with_tensor_errors([&] {
+      for (auto i = static_cast<std::size_t>(ranks.rank()); i < runs.size();
+           i += static_cast<std::size_t>(ranks.size())) {
+        PassView view{.sequences = sequences.subspan(runs[i].begin, runs[i].size()), .mean = mean};
+        look_as_student(model, objective.needs(), options, Pass::kInference, view);
+        Derivative derivative = objective.differentiate(view);
+        results[i] = {.student = std::move(view.student), .loss = std::move(derivative.loss)};
+        if (derivative.loss_sum.defined()) results[i].loss_sum = derivative.loss_sum.item<double>();
+      }
+    });
+  });
+  exchange_results(ranks, results);
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    objective.account(sequences.subspan(runs[i].begin, runs[i].size()), results[i], mean);
 }
 
 }  // namespace antisd::inline trainer

@@ -5,7 +5,11 @@
 //   const UpdateReport report = gradients.update(lr, {sequences}, mean, objective);
 //
 // Micro-batches change the update only by rounding: the mean is over the targets of the whole
-// mini-batch, on all processes.
+// mini-batch.
+//
+// All ranks call with the same sequences. The micro-batches are dealt out in rounds, one per rank,
+// in the order of the ranks. On a CPU the result is bit for bit that of one process with the same
+// micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +37,7 @@ class NotFiniteError : public NotFinite {
 
 struct GradientPassOptions {
   std::int64_t micro_batch_tokens = 32'768;
+  std::int64_t micro_batches = 0;  // at least so many, as far as there are sequences; 0: one a rank
   bool gradient_checkpointing = true;
   double temperature = 1;  // all scores are under logits / temperature
   PackOptions pack = {};
@@ -48,44 +53,56 @@ struct PassBatch {
 
 class GradientPass {
  public:
-  using OnPass = std::function<void(const PassView& pass)>;
+  using OnMicroBatch = std::function<void(std::span<const TargetSequence> sequences,
+                                          const MicroBatchResult& result)>;
 
-  // Borrows model and optimizer. `on_pass` gets each micro-batch once its loss is known to be
-  // finite.
-  GradientPass(CausalLm& model, AdamW& optimizer, GradientPassOptions options, OnPass on_pass = {})
+  // Borrows model and optimizer. `on_micro_batch` gets the result of every micro-batch, on every
+  // rank, in their order, after the last of them.
+  GradientPass(CausalLm& model, AdamW& optimizer, GradientPassOptions options,
+               OnMicroBatch on_micro_batch = {})
       : model_(model),
         optimizer_(optimizer),
+        ranks_(optimizer.ranks()),
         options_(std::move(options)),
-        on_pass_(std::move(on_pass)) {}
+        on_micro_batch_(std::move(on_micro_batch)) {}
 
   // Gradients, then the optimizer's step. NotFiniteError, or NotFinite if no single sequence causes
-  // it; the weights are then unchanged.
+  // it or another rank has it; the weights are then unchanged.
   UpdateReport update(double lr, const PassBatch& batch, MeanOver mean, Objective& objective);
 
-  // Leaves the gradients, scaled by gradient_scale(), in the parameters.
+  // Leaves the gradients, scaled by gradient_scale(), in the parameters or, with several ranks, in
+  // the optimizer's sum.
   void add_gradients(const PassBatch& batch, MeanOver mean, Objective& objective);
 
-  // Number of tokens through the model with gradients; a shared prompt counts once.
+  // Number of tokens through the model with gradients, on this rank; a shared prompt counts once.
   std::int64_t tokens() const { return tokens_; }
 
  private:
-  PassView pass(const PassBatch& batch, IndexRange run, MeanOver mean, Objective& objective);
+  // A micro-batch before its backward pass.
+  struct Forward {
+    PassView view;
+    Derivative derivative;
+  };
+  Forward look(const PassBatch& batch, IndexRange run, MeanOver mean, Objective& objective);
   [[noreturn]] void find_culprit(const PassBatch& batch, MeanOver mean, Objective& objective,
                                  const std::string& parameter);
 
   CausalLm& model_;
   AdamW& optimizer_;
+  Communicator& ranks_;
   GradientPassOptions options_;
-  OnPass on_pass_;
+  OnMicroBatch on_micro_batch_;
   std::int64_t tokens_ = 0;
 };
 
-// Runs of at most `limit` tokens; tokens that neighbours share count once.
-std::vector<IndexRange> cut_sequences(std::span<const TargetSequence> sequences,
-                                      std::int64_t limit);
+// Runs of at most `limit` tokens; tokens that neighbours share count once. With `at_least` > 1 and
+// fewer such runs, that many runs of about the same cost, or fewer where sequences are too unequal
+// or too few. A function of its arguments alone.
+std::vector<IndexRange> cut_sequences(std::span<const TargetSequence> sequences, std::int64_t limit,
+                                      std::int64_t at_least = 1);
 
-// Only the objective's sums, without gradients; for objectives without a teacher.
-void measure(const CausalLm& model, std::span<const TargetSequence> sequences,
+// Only the objective's sums, without gradients; for objectives without a teacher. Ranks as above.
+void measure(const CausalLm& model, Communicator& ranks, std::span<const TargetSequence> sequences,
              const GradientPassOptions& options, MeanOver mean, Objective& objective);
 
 // The counts for a mean over only these sequences.

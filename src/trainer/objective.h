@@ -1,12 +1,15 @@
-// What is learnt from a pass over sequences: an objective declares what it needs of the pass, and
-// returns the derivative of its mean and named sums for the record.
+// What is learnt from a pass over sequences: an objective declares what it needs of the pass,
+// returns the derivative of its mean, and adds named sums for the record.
 //
 //   PolicyObjective objective(shaping, batch, off_policy);       // or SDPO, or supervised text
 //   gradients.update(lr, mini_batch, mean, objective);           // trainer/gradient_pass.h
 //   objective.sums.mean("loss");
 //
-// A new token loss or aggregation is such a class in its own file. Micro-batches, loss scaling, NaN
-// checks and the search for the sequence that caused a NaN are the pass's work.
+// A new token loss or aggregation is such a class in its own file. Micro-batches, ranks, loss
+// scaling, NaN checks and the search for the sequence that caused a NaN are the pass's work.
+//
+// A micro-batch is differentiated by one rank; its sums are added by every rank, in the order of
+// the micro-batches, so that all have the same bits, those of one process.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +30,7 @@ struct ObjectiveNeeds {
   bool teacher = false;          // PassView::teacher and teacher_hidden
 };
 
-// What the mean of a mini-batch's losses is over, counted over all micro-batches and processes.
+// What the mean of a mini-batch's losses is over, counted over all micro-batches.
 struct MeanOver {
   std::int64_t tokens = 1, sequences = 1;
 };
@@ -48,10 +51,18 @@ struct PassView {
 // count as zero.
 struct Derivative {
   std::vector<double> loss;  // per target, before the mean; empty: not known on the host
+  at::Tensor loss_sum;       // fp64 scalar, where only the sum over the targets is known
   // With respect to each target's log-probability, unscaled; a single value applies to all.
   std::vector<double> by_logp;
   at::Tensor by_hidden;  // [targets, width], scaled
   at::Tensor by_head;    // [rows of the head, width], fp32, scaled
+};
+
+// What the pass over a micro-batch found, on the host.
+struct MicroBatchResult {
+  std::vector<TokenScores> student, teacher;  // by sequence, where the objective needs them
+  std::vector<double> loss;                   // as in Derivative
+  double loss_sum = 0;
 };
 
 class Objective {
@@ -59,10 +70,11 @@ class Objective {
   virtual ~Objective() = default;
   virtual ObjectiveNeeds needs() const = 0;
   virtual Derivative differentiate(const PassView& pass) = 0;
-  // Call it after the last pass: adds what is still on the device to the sums.
-  virtual void finish() {}
+  // Adds a micro-batch to the sums.
+  virtual void account(std::span<const TargetSequence> sequences, const MicroBatchResult& result,
+                       MeanOver mean) = 0;
 
-  NamedSums sums;  // over all passes
+  NamedSums sums;  // over all micro-batches
 };
 
 }  // namespace antisd::inline trainer

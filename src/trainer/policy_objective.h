@@ -10,15 +10,19 @@ namespace antisd::inline trainer {
 
 class PolicyObjective : public Objective {
  public:
-  // Borrows both; writes Response::token_advantage in the first pass over each response.
+  // Borrows both; account() sets Response::token_advantage after the first pass over a response.
   // `off_policy`: the ratio is with respect to Response::before; otherwise it is 1.
   PolicyObjective(const Shaping& shaping, ResponseBatch& batch, bool off_policy)
       : shaping_(shaping), batch_(batch), off_policy_(off_policy) {}
 
   ObjectiveNeeds needs() const override { return {}; }
   Derivative differentiate(const PassView& pass) override;
+  void account(std::span<const TargetSequence> sequences, const MicroBatchResult& result,
+               MeanOver mean) override;
 
  private:
+  TokenLosses losses_of(std::size_t number, const TokenScores& student, MeanOver mean) const;
+
   const Shaping& shaping_;
   ResponseBatch& batch_;
   bool off_policy_;

@@ -15,15 +15,16 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using testing::SmallTraining;
 
-// Removed before the third step and before the fifth; a save each other step.
+// Removed before the fourth step and before the sixth; a save each other step, which is over by
+// then.
 TEST(RunDirectory, ADirectoryThatIsRemovedIsMadeAnewAtTheNextSave) {
   SmallTraining training({"train.steps=6", "checkpoint.every=2", "record.rollouts_every=0"});
   const fs::path run = training.recorder->directory();
   const std::string settings = read_file(run / "config.toml");
   ::testing::internal::CaptureStderr();
   training.run([&] {
-    if (training.state->step == 2) fs::remove_all(run);
-    if (training.state->step == 4) fs::remove(run / "metrics.jsonl");
+    if (training.state->step == 3) fs::remove_all(run);
+    if (training.state->step == 5) fs::remove(run / "metrics.jsonl");
     return false;
   });
   const std::string said = ::testing::internal::GetCapturedStderr();
@@ -32,7 +33,7 @@ TEST(RunDirectory, ADirectoryThatIsRemovedIsMadeAnewAtTheNextSave) {
   EXPECT_EQ(read_file(run / "config.toml"), settings);
   EXPECT_TRUE(fs::exists(run / "run.json"));
   EXPECT_EQ(find_newest_whole(run / "checkpoints").found->step, 6);
-  // Rows of steps 3 to 6 went with the files that were removed, but for what follows a save.
+  // Rows went with the files that were removed, but for what follows a save.
   training.recorder->metrics(7, {});
   EXPECT_THAT(training.rows("metrics.jsonl"), SizeIs(1));
 }

@@ -73,37 +73,49 @@ Derivative SdpoObjective::differentiate(const PassView& pass) {
               .alpha = method_.sdpo.alpha,
               .mean_tokens = pass.mean.tokens,
               .gradient_scale = pass.scale});
-  Derivative derivative{.by_hidden = distilled.hidden_gradient, .by_head = distilled.head_gradient};
-  auto next = distilled.loss.begin();
+  Derivative derivative{.loss = std::move(distilled.loss),
+                        .by_hidden = distilled.hidden_gradient,
+                        .by_head = distilled.head_gradient};
+  if (!has_loss_terms(method_.loss)) return derivative;
+  const float share = 1.0F / static_cast<float>(pass.mean.tokens);  // fp32, like the rest of SDPO
+  auto loss = derivative.loss.begin();
   for (std::size_t s = 0; s < pass.sequences.size(); ++s) {
-    TokenLosses losses;
-    losses.loss.assign(next, next + std::ssize(pass.student[s].logp));
-    next += std::ssize(losses.loss);
-    add_terms(pass, s, losses, derivative);
-    derivative.loss.insert(derivative.loss.end(), losses.loss.begin(), losses.loss.end());
-    add_sums(sums, losses, pass.student[s].entropy);
+    for (const TokenLoss& token : terms_of(pass.sequences[s].number, pass.student[s].logp).tokens) {
+      *loss++ += token.loss;
+      derivative.by_logp.push_back(static_cast<float>(token.gradient) * share);
+    }
   }
   return derivative;
 }
 
-// The weighted loss terms besides the divergence, as functions of the log-probabilities.
-void SdpoObjective::add_terms(const PassView& pass, std::size_t sequence, TokenLosses& losses,
-                              Derivative& derivative) const {
-  if (!has_loss_terms(method_.loss)) return;
-  const std::vector<float>& logp = pass.student[sequence].logp;
+void SdpoObjective::account(std::span<const TargetSequence> sequences,
+                            const MicroBatchResult& result, MeanOver /*mean*/) {
+  auto next = result.loss.begin();
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const std::vector<float>& logp = result.student[s].logp;
+    TokenLosses losses;
+    losses.loss.assign(next, next + std::ssize(logp));
+    next += std::ssize(logp);
+    if (has_loss_terms(method_.loss)) losses.added = terms_of(sequences[s].number, logp).added;
+    add_sums(sums, losses, result.student[s].entropy);
+  }
+}
+
+SdpoObjective::Terms SdpoObjective::terms_of(std::size_t number,
+                                             const std::vector<float>& logp) const {
   std::span<const float> reference;
   if (needs_reference(method_.loss)) {
-    reference = batch_[pass.sequences[sequence].number].reference.logp;
+    reference = batch_[number].reference.logp;
     ANTISD_CHECK_EQ(reference.size(), logp.size());
   }
-  const float share = 1.0F / static_cast<float>(pass.mean.tokens);  // fp32, like the rest of SDPO
+  Terms terms;
   for (std::size_t i = 0; i < logp.size(); ++i) {
-    TokenLoss token{losses.loss[i], 0};
+    TokenLoss token{0, 0};
     add_loss_terms(method_.loss, {logp[i], reference.empty() ? 0 : reference[i]}, token,
-                   losses.added);
-    losses.loss[i] = token.loss;
-    derivative.by_logp.push_back(static_cast<float>(token.gradient) * share);
+                   terms.added);
+    terms.tokens.push_back(token);
   }
+  return terms;
 }
 
 }  // namespace antisd::inline trainer

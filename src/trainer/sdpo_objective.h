@@ -49,10 +49,16 @@ class SdpoObjective : public Objective {
     return {.gradient_by_logp = has_loss_terms(method_.loss), .teacher = true};
   }
   Derivative differentiate(const PassView& pass) override;
+  void account(std::span<const TargetSequence> sequences, const MicroBatchResult& result,
+               MeanOver mean) override;
 
  private:
-  void add_terms(const PassView& pass, std::size_t sequence, TokenLosses& losses,
-                 Derivative& derivative) const;
+  // The weighted loss terms besides the divergence, of one response.
+  struct Terms {
+    std::vector<TokenLoss> tokens;
+    AddedSums added;
+  };
+  Terms terms_of(std::size_t number, const std::vector<float>& logp) const;
 
   const Method& method_;
   const CausalLm& model_;

@@ -8,15 +8,27 @@ SlowTeacher::SlowTeacher(const CausalLm& student)
     : average_(student.shape(), student.device(), at::kFloat) {
   if (student.dtype() != at::kFloat)
     rounded_.emplace(student.shape(), student.device(), student.dtype());
-  follow(student, /*rate=*/1);
+  const at::NoGradGuard no_grad;
+  for (Parameter& average : average_.parameters())
+    average.value.copy_(student.parameters().at(average.name()).value);
+  refresh();
 }
 
-void SlowTeacher::follow(const CausalLm& student, double rate) {
+void SlowTeacher::follow(const CausalLm& student, const AdamW& optimizer, double rate) {
   const at::NoGradGuard no_grad;
-  for (Parameter& average : average_.parameters()) {
-    const at::Tensor& exact = student.parameters().at(average.name()).exact();
-    // Uninitialised weights may be NaN, which a factor of 0 does not remove.
-    rate == 1 ? average.value.copy_(exact) : average.value.lerp_(exact, rate);
+  const ParameterStore& parameters = student.parameters();
+  for (const ParameterBlock& block : parameters.blocks()) {
+    const at::Tensor masters = optimizer.whole(block, &ParameterBlock::masters);
+    for (const Parameter& own : parameters.of(block)) {
+      const bool has_master = masters.defined() && own.spec.trainable;
+      const at::Tensor exact =
+          has_master ? masters.narrow(0, parameters.place_in_block(own), own.spec.count())
+                           .view(own.spec.sizes)
+                     : own.value.detach();
+      at::Tensor& average = average_.parameters().at(own.name()).value;
+      // Uninitialised weights may be NaN, which a factor of 0 does not remove.
+      rate == 1 ? average.copy_(exact) : average.lerp_(exact, rate);
+    }
   }
   refresh();
 }

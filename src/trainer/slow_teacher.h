@@ -1,13 +1,14 @@
 // A teacher with its own weights: an exponential moving average of the student's, in fp32.
 //
-//   SlowTeacher teacher(state.model);               // starts with the student's weights
-//   teacher.follow(state.model, /*rate=*/0.05);     // after each step
+//   SlowTeacher teacher(state.model);                              // starts with its weights
+//   teacher.follow(state.model, state.optimizer, /*rate=*/0.05);   // after each step
 //   score(teacher.model(), requests);
 #pragma once
 
 #include <optional>
 
 #include "model/causal_lm.h"
+#include "optim/adamw.h"
 
 namespace antisd::inline trainer {
 
@@ -18,8 +19,9 @@ class SlowTeacher {
   // The model it computes with: the average in the student's precision.
   const CausalLm& model() const { return rounded_ ? *rounded_ : average_; }
 
-  // average += rate (student - average), with the student's fp32 masters.
-  void follow(const CausalLm& student, double rate);
+  // average += rate (student - average), with the student's fp32 masters, wherever the optimizer
+  // has them. All ranks call it.
+  void follow(const CausalLm& student, const AdamW& optimizer, double rate);
 
   // For checkpoints. Call refresh() after changing the average.
   const CausalLm& average() const { return average_; }

@@ -16,33 +16,18 @@ namespace {
 constexpr std::size_t kSampleBytes = 2000;  // of a response in log.txt
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
-// The responses of all processes, as the metrics need them.
-struct Responses {
-  std::vector<double> lengths, prompt_lengths;
-  ResponseBatch grades;  // only rewards and truncation
+struct Lengths {
+  std::vector<double> responses, prompts;  // one per response
 };
 
-Responses gather_responses(const StepRecord& record, Communicator& processes) {
-  std::vector<double> own;
+Lengths lengths_of(const StepRecord& record) {
+  Lengths lengths;
   for (std::size_t r = 0; r < record.batch.size(); ++r) {
-    const Response& response = record.batch[r];
     const Prompt& prompt = record.prompts.prompts[r / record.batch.group_size()];
-    own.insert(own.end(),
-               {static_cast<double>(response.ids.size()), static_cast<double>(prompt.ids.size()),
-                response.truncated() ? 1.0 : 0.0, response.verdict.reward.value_or(kNothing)});
+    lengths.responses.push_back(static_cast<double>(record.batch[r].ids.size()));
+    lengths.prompts.push_back(static_cast<double>(prompt.ids.size()));
   }
-  const std::vector<double> all = processes.gather(own);
-  Responses responses;
-  const std::size_t group_size = record.batch.group_size();
-  for (std::size_t i = 0; i + 4 <= all.size(); i += 4) {
-    responses.lengths.push_back(all[i]);
-    responses.prompt_lengths.push_back(all[i + 1]);
-    if (i / 4 % group_size == 0) responses.grades.groups.emplace_back();
-    Response& response = responses.grades.groups.back().responses.emplace_back();
-    response.finish = all[i + 2] == 1 ? FinishReason::kLength : FinishReason::kStop;
-    if (!std::isnan(all[i + 3])) response.verdict.reward = all[i + 3];
-  }
-  return responses;
+  return lengths;
 }
 
 double sum_of(std::span<const double> values) {
@@ -58,8 +43,8 @@ void set_moments(MetricSet& metrics, const std::string& name, const Moments& mom
   metrics.set(name + "/min", moments.count > 0 ? moments.min : kNothing);
 }
 
-void set_rewards(MetricSet& metrics, const Responses& responses) {
-  const RewardSummary rewards = summarise_rewards(responses.grades);
+void set_rewards(MetricSet& metrics, const StepRecord& record, const Lengths& lengths) {
+  const RewardSummary rewards = summarise_rewards(record.batch);
   metrics.set("critic/rewards/mean", rewards.mean);
   metrics.set("critic/rewards/max", rewards.max);
   metrics.set("critic/rewards/min", rewards.min);
@@ -67,13 +52,12 @@ void set_rewards(MetricSet& metrics, const Responses& responses) {
   metrics.set("reward/grader_failed", static_cast<double>(rewards.grader_failed));
   metrics.set("group/all_right_fraction", rewards.all_right_fraction);
   metrics.set("group/all_wrong_fraction", rewards.all_wrong_fraction);
-  metrics.set("response_length", summarise(responses.lengths));
+  metrics.set("response_length", summarise(lengths.responses));
   double truncated = 0;
-  for (std::size_t r = 0; r < responses.grades.size(); ++r)
-    truncated += responses.grades[r].truncated();
-  metrics.set("response_length/clip_ratio",
-              truncated / static_cast<double>(responses.grades.size()));
-  metrics.set("prompt_length", summarise(responses.prompt_lengths));
+  for (std::size_t r = 0; r < record.batch.size(); ++r)
+    truncated += record.batch[r].truncated();
+  metrics.set("response_length/clip_ratio", truncated / static_cast<double>(record.batch.size()));
+  metrics.set("prompt_length", summarise(lengths.prompts));
 }
 
 void set_update(MetricSet& metrics, const StepRecord& record) {
@@ -129,18 +113,14 @@ void set_term(MetricSet& metrics, const StepRecord& record) {
   metrics.set("antisd/term_ratio", sums.at("term").sum / sums.at("group_advantage").sum);
 }
 
-void set_teacher(MetricSet& metrics, const StepRecord& record, Communicator& processes) {
+void set_teacher(MetricSet& metrics, const StepRecord& record) {
   if (!record.shaping.method.needs_teacher()) return;
-  // One response with the tokens of all processes.
-  std::vector<double> logp, entropy;
+  TokenScores all;  // one response with the tokens of all
   for (std::size_t r = 0; r < record.batch.size(); ++r) {
     const TokenScores& scores = record.batch[r].teacher;
-    logp.insert(logp.end(), scores.logp.begin(), scores.logp.end());
-    entropy.insert(entropy.end(), scores.entropy.begin(), scores.entropy.end());
+    all.logp.insert(all.logp.end(), scores.logp.begin(), scores.logp.end());
+    all.entropy.insert(all.entropy.end(), scores.entropy.begin(), scores.entropy.end());
   }
-  logp = processes.gather(logp);
-  entropy = processes.gather(entropy);
-  const TokenScores all{{logp.begin(), logp.end()}, {entropy.begin(), entropy.end()}};
   const TeacherSummary teacher = summarise_teacher({&all, 1});
   metrics.set("teacher/entropy_mean", teacher.entropy_mean);
   metrics.set("teacher/entropy_median", teacher.entropy_median);
@@ -149,7 +129,6 @@ void set_teacher(MetricSet& metrics, const StepRecord& record, Communicator& pro
   std::array<double, kContextSources> counts = {};
   for (std::size_t r = 0; r < record.batch.size(); ++r)
     ++counts[static_cast<std::size_t>(record.batch[r].context.source)];
-  processes.sum(counts);
   const double shown = sum_of(counts) - counts[static_cast<std::size_t>(ContextSource::kNone)];
   for (const ContextSource source : {ContextSource::kPeer, ContextSource::kDataset,
                                      ContextSource::kAnswer, ContextSource::kFeedback}) {
@@ -158,9 +137,8 @@ void set_teacher(MetricSet& metrics, const StepRecord& record, Communicator& pro
   }
 }
 
-void set_times(MetricSet& metrics, const StepRecord& record, const Responses& responses,
-               Communicator& processes) {
-  const StepTimes& times = record.times;
+void set_times(MetricSet& metrics, const StepRecord& record, const Lengths& lengths) {
+  const StepTimes& times = record.times.most;
   metrics.set("timing_s/gen", times.generate);
   metrics.set("timing_s/reward", times.reward);
   metrics.set("timing_s/score", times.score);
@@ -168,10 +146,19 @@ void set_times(MetricSet& metrics, const StepRecord& record, const Responses& re
   metrics.set("timing_s/update_actor", times.update);
   metrics.set("timing_s/save", times.save);
   metrics.set("timing_s/step", times.step);
-  const double tokens = sum_of(responses.lengths) + sum_of(responses.prompt_lengths);
+  if (record.times.ranks > 1) {
+    const StepTimes& mean = record.times.mean;
+    metrics.set("timing_s/mean/gen", mean.generate);
+    metrics.set("timing_s/mean/reward", mean.reward);
+    metrics.set("timing_s/mean/score", mean.score);
+    metrics.set("timing_s/mean/update_actor", mean.update);
+    metrics.set("timing_s/mean/ranks", mean.ranks);
+    metrics.set("timing_s/exchange", record.times.exchange);
+  }
+  const double tokens = sum_of(lengths.responses) + sum_of(lengths.prompts);
   metrics.set("perf/total_num_tokens", tokens);
   metrics.set("perf/time_per_step", times.step);
-  metrics.set("perf/throughput", tokens / times.step / processes.size());
+  metrics.set("perf/throughput", tokens / times.step / record.times.ranks);
 }
 
 Json numbers_or_null(const auto& values) {
@@ -180,14 +167,14 @@ Json numbers_or_null(const auto& values) {
 
 }  // namespace
 
-MetricSet step_metrics(const StepRecord& record, Communicator& processes) {
+MetricSet step_metrics(const StepRecord& record) {
   MetricSet metrics;
-  const Responses responses = gather_responses(record, processes);
-  set_rewards(metrics, responses);
+  const Lengths lengths = lengths_of(record);
+  set_rewards(metrics, record, lengths);
   set_update(metrics, record);
   set_term(metrics, record);
-  set_teacher(metrics, record, processes);
-  set_times(metrics, record, responses, processes);
+  set_teacher(metrics, record);
+  set_times(metrics, record, lengths);
   return metrics;
 }
 

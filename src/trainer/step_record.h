@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "algo/gate.h"
-#include "dist/communicator.h"
 #include "io/json.h"
 #include "run/metrics/metric_set.h"
 #include "trainer/updater.h"
@@ -20,8 +19,16 @@ struct StepTimes {
   double score = 0;      // contexts and the passes over them
   double advantage = 0;  // gate and shaping
   double update = 0;
-  double step = 0;  // the whole step, without saving
-  double save = 0;  // of the checkpoint before this step, if any
+  double step = 0;   // the whole step, without saving
+  double save = 0;   // waiting for the checkpoint before this step, if any
+  double ranks = 0;  // waiting for other ranks and for what they send, within the phases above
+};
+
+// Over the ranks of a run.
+struct RankTimes {
+  int ranks = 1;
+  StepTimes most = {}, mean = {};
+  double exchange = 0;  // of the waits: what messages and memory took once all ranks were there
 };
 
 // All data of a step, filled as it proceeds.
@@ -33,11 +40,11 @@ struct StepRecord {
   GateReading gate = {};     // g
   Shaping shaping = {};      // the rules for A_{i,t}
   UpdateResult update = {};
-  StepTimes times = {};
+  RankTimes times = {};
 };
 
-// The metrics of docs/conventions, the same on every process.
-MetricSet step_metrics(const StepRecord& record, Communicator& processes);
+// The metrics of docs/conventions.
+MetricSet step_metrics(const StepRecord& record);
 
 // Peak memory in GiB: of tensors on a GPU, of the whole process on a CPU.
 double peak_memory_gb(at::Device device);

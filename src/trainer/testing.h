@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/testing.h"
+#include "dist/in_process.h"
 #include "io/atomic_file.h"
 #include "io/jsonl.h"
 #include "model/weights.h"
@@ -96,7 +97,13 @@ class WordGrader : public Grader {
 // A complete training in memory, except for its run directory.
 class SmallTraining {
  public:
-  explicit SmallTraining(const std::vector<std::string>& settings = {}) {
+  explicit SmallTraining(const std::vector<std::string>& settings = {})
+      : SmallTraining(settings, one_rank()) {}
+
+  // As one of several ranks, each with a copy of the files; rank 0's has the run.
+  SmallTraining(const std::vector<std::string>& settings, Communicator& all,
+                ShardOptions shard = {})
+      : ranks(all) {
     at::set_num_threads(1);  // more threads only wait for each other on so little work
     make_small_model(folder / "model");
     make_small_problems(folder / "problems.jsonl");
@@ -111,9 +118,13 @@ class SmallTraining {
     state = std::make_unique<TrainState>(
         load_model(folder / "model", at::kCPU, at::kFloat),
         PromptStream(problems.size(), problems.fingerprint(), {.seed = 0}), method.gate,
-        adamw_options(config.optim), *processes);
+        adamw_options(config.optim), ranks, shard);
     if (method.slow_teacher()) state->teacher.emplace(state->model);
-    recorder.emplace(config.record, console);
+    if (ranks.rank() == 0) {
+      recorder.emplace(config.record, console);
+    } else {
+      recorder.emplace(config.record, console, ranks.rank());
+    }
     recorder->open(config, {}, 0);
   }
 
@@ -129,7 +140,7 @@ class SmallTraining {
                      .problems = problems,
                      .renderer = *renderer,
                      .grader = other,
-                     .processes = *processes,
+                     .ranks = ranks,
                      .recorder = *recorder,
                      .console = console,
                      .reference = reference ? &*reference : nullptr,
@@ -150,7 +161,7 @@ class SmallTraining {
   TemporaryFolder folder;
   RunConfig config;
   Method method;
-  std::unique_ptr<Communicator> processes = alone();
+  Communicator& ranks;
   std::optional<PromptRenderer> renderer;
   PromptSet problems = {};
   std::unique_ptr<TrainState> state;

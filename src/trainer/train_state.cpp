@@ -143,7 +143,7 @@ void resume(TrainState& state, const fs::path& checkpoint) {
 
 void start_from(TrainState& state, const fs::path& checkpoint) {
   const Json saved = load_common(state, checkpoint);
-  if (state.teacher) state.teacher->follow(state.model, /*rate=*/1);
+  if (state.teacher) state.teacher->follow(state.model, state.optimizer, /*rate=*/1);
   read_saved([&] {
     state.steps_before =
         saved.at("steps_before").get<std::int64_t>() + saved.at("step").get<std::int64_t>();

@@ -1,7 +1,7 @@
 // Everything that a resumed run depends on: exactly the content of a checkpoint.
 //
 //   TrainState state(std::move(model), stream, method.gate, adamw_options(config.optim),
-//                    processes);
+//                    ranks);
 //   save_checkpoint(folder, state.step, parts_of(state, origin), to_json(state));
 //   resume(state, checkpoint);                 // the same run, bit for bit
 //   start_from(state, other_runs_checkpoint);  // another run's weights, optimizer and cursor
@@ -25,11 +25,11 @@ namespace antisd::inline trainer {
 
 struct TrainState {
   TrainState(CausalLm policy, PromptStream stream, const GateRules& gate_rules,
-             const AdamWOptions& adamw, Communicator& processes)
+             const AdamWOptions& adamw, Communicator& ranks, ShardOptions shard = {})
       : prompts(std::move(stream)),
         gate(gate_rules),
         model(std::move(policy)),
-        optimizer(model, adamw, processes) {}
+        optimizer(model, adamw, ranks, shard) {}
   TrainState(const TrainState&) = delete;  // the optimizer points at the model
   TrainState& operator=(const TrainState&) = delete;
 

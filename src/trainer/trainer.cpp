@@ -1,13 +1,16 @@
 #include "trainer/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "algo/gate_signal.h"
 #include "core/check.h"
 #include "core/stopwatch.h"
-#include "inference/scorer.h"
+#include "dist/agreement.h"
+#include "inference/together.h"
 #include "model/not_finite.h"
 #include "ops/device.h"
 #include "ops/tensor_errors.h"
@@ -18,15 +21,38 @@ namespace {
 
 constexpr std::size_t kReasonsShown = 4;  // of failed grades, in one warning
 
-// The prompts that this process samples; each keeps its index in the step.
-PromptBatch own_share(PromptBatch all, const Communicator& processes) {
-  const std::size_t count = all.prompts.size(), size = static_cast<std::size_t>(processes.size()),
-                    rank = static_cast<std::size_t>(processes.rank());
+// The prompts that this rank samples; each keeps its index in the step. There may be none.
+PromptBatch own_share(const PromptBatch& all, const Communicator& ranks) {
+  const std::size_t count = all.prompts.size(), size = static_cast<std::size_t>(ranks.size()),
+                    rank = static_cast<std::size_t>(ranks.rank());
   const auto begin = all.prompts.begin();
   PromptBatch own{.step = all.step, .prompts = {}};
-  own.prompts.assign(std::make_move_iterator(begin + std::ptrdiff_t(rank * count / size)),
-                     std::make_move_iterator(begin + std::ptrdiff_t((rank + 1) * count / size)));
+  own.prompts.assign(begin + std::ptrdiff_t(rank * count / size),
+                     begin + std::ptrdiff_t((rank + 1) * count / size));
   return own;
+}
+
+// `waits` of this rank, one for each call. The rank that came last to a call waited least.
+RankTimes over_ranks(Communicator& ranks, const StepTimes& own, const std::vector<double>& waits) {
+  constexpr std::array kPhases = {&StepTimes::generate,  &StepTimes::reward, &StepTimes::score,
+                                  &StepTimes::advantage, &StepTimes::update, &StepTimes::step,
+                                  &StepTimes::save,      &StepTimes::ranks};
+  std::vector<double> seconds;
+  for (const auto phase : kPhases)
+    seconds.push_back(own.*phase);
+  const std::vector<double> all = gather_values(ranks, seconds);
+  RankTimes times{.ranks = ranks.size(), .most = own, .mean = {}};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto phase = kPhases[i % kPhases.size()];
+    times.most.*phase = std::max(times.most.*phase, all[i]);
+    times.mean.*phase += all[i] / ranks.size();
+  }
+  std::vector<double> least = waits;
+  const std::vector<double> all_waits = gather_values(ranks, waits);
+  for (std::size_t i = 0; i < all_waits.size(); ++i)
+    least[i % least.size()] = std::min(least[i % least.size()], all_waits[i]);
+  times.exchange = std::accumulate(least.begin(), least.end(), 0.0);
+  return times;
 }
 
 void add_evaluation(StepRow& row, const EvaluationResult& evaluation) {
@@ -61,13 +87,12 @@ Trainer::Trainer(TrainerParts parts)
       updater_({.minibatches = config_.train.minibatches,
                 .epochs = config_.train.epochs,
                 .micro_batch_tokens = config_.train.micro_batch_tokens,
+                .micro_batches = config_.train.micro_batches,
                 .gradient_checkpointing = config_.model.gradient_checkpointing,
-                .temperature = config_.rollout.temperature},
-               parts_.processes),
+                .temperature = config_.rollout.temperature}),
       peak_flops_(peak_flops(state_.model.device())),
-      keeper_(config_.checkpoint, parts_.recorder, state_.step),
+      keeper_(config_.checkpoint, parts_.recorder, parts_.ranks, state_.step),
       alike_(method_) {
-  refuse_several(parts_.processes);
   ANTISD_CHECK(!needs_reference(config_.loss) || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
 }
@@ -76,8 +101,9 @@ bool Trainer::run(const std::function<bool()>& stop) {
   ProgressBar bar(
       parts_.console,
       {.label = "train", .unit = "step", .total = config_.train.steps, .done = state_.step});
+  const auto any_stops = [&] { return any_of(parts_.ranks, stop()); };
   evaluate_start();
-  while (state_.step < config_.train.steps && !stop()) {
+  while (state_.step < config_.train.steps && !any_stops()) {
     save_on_error([&] {
       const StepRecord record = step();
       tell_of_step(record);
@@ -93,11 +119,12 @@ bool Trainer::run(const std::function<bool()>& stop) {
                {{"reward", last_row_.metrics.find("critic/rewards/mean").value_or(NAN)},
                 {"tokens", last_row_.metrics.find("response_length/mean").value_or(NAN)},
                 {"lambda", last_row_.metrics.find("antisd/lambda").value_or(0)}});
-    if (keeper_.due(state_.step) || keeper_.is_peak(last_row_, state_.best)) save();
+    if (keeper_.due(state_.step) || keeper_.is_peak(last_row_, state_.best)) begin_save();
   }
+  finish_save();
   if (!keeper_.saved(state_.step)) save_last(stop);
   bar.finish();
-  const bool evaluation_stopped = evaluation_missing_ && stop();
+  const bool evaluation_stopped = evaluation_missing_ && any_stops();
   return state_.step >= config_.train.steps && !evaluation_stopped;
 }
 
@@ -112,17 +139,26 @@ void Trainer::save_on_error(const std::function<void()>& work) {
     with_tensor_errors(work);
     if (state_.optimizer.steps() > updates) keeper_.proved(state_.best);
   } catch (const NotFinite& error) {
+    finish_save();  // what it wrote counts among the good checkpoints, or not
     throw keeper_.not_finite_error(error, done, schedule_.at(done),
                                    state_.optimizer.steps() == updates);
+  } catch (const Diverged&) {
+    throw;
+  } catch (const RankLost&) {
+    throw;  // a save needs all ranks
+  } catch (const FailedAlone&) {
+    throw;
   } catch (const Error&) {
     if (state_.step == done) {
       state_.prompts.restore(cursor);
       state_.gate.restore(gate);
     }
     const bool whole = state_.step > done || state_.optimizer.steps() == updates;
+    finish_save();
     if (whole && !keeper_.saved(state_.step)) {
       parts_.recorder.info(fmt::format("step {} failed; saving step {}", done + 1, state_.step));
-      save();
+      begin_save();
+      finish_save();
     }
     throw;
   }
@@ -131,14 +167,15 @@ void Trainer::save_on_error(const std::function<void()>& work) {
 StepRecord Trainer::step() {
   Stopwatch clock, whole;
   StepRecord record{.step = state_.step + 1, .lr = schedule_.at(state_.step)};
-  StepTimes& times = record.times;
+  parts_.ranks.take_waits();  // those between the steps
+  StepTimes times;
   times.save = keeper_.take_seconds();
   const PromptBatch& prompts = record.prompts = next_prompts();  // x
-  ResponseBatch& batch = record.batch = sample(prompts);         // y; graded while others decode
-  times.generate = clock.lap();
-  grade(record);  // R
-  times.reward = clock.lap();
+  roll_out(record, times);                                       // y, R
+  ResponseBatch& batch = record.batch;
+  clock.lap();
 
+  parts_.ranks.enter(fmt::format("scoring of step {}", record.step));
   build_contexts(prompts, batch);  // c
   score_contexts(batch);           // t, H_T
   score_before(prompts, batch);    // for methods that need it
@@ -149,12 +186,20 @@ StepRecord Trainer::step() {
   record.shaping = make_shaping(method_, record.gate, state_.warmup_u, batch);  // lambda
   times.advantage = clock.lap();
 
+  finish_save();  // it was written while the step sampled
+  const double waited = keeper_.take_seconds();
+  times.save += waited;
+  clock.lap();
+  parts_.ranks.enter(fmt::format("update of step {}", record.step));
   update_policy(record);  // A - lambda phi(t - s), s from its own forward
   times.update = clock.lap();
-  times.step = whole.lap();
+  times.step = whole.lap() - waited;
+  const std::vector<double> waits = parts_.ranks.take_waits();
+  times.ranks = std::accumulate(waits.begin(), waits.end(), 0.0);
+  record.times = over_ranks(parts_.ranks, times, waits);
 
   if (state_.teacher && record.update.updates > 0)
-    state_.teacher->follow(state_.model, method_.sdpo.teacher_ema);
+    state_.teacher->follow(state_.model, state_.optimizer, method_.sdpo.teacher_ema);
   if (record.gate.position == GatePosition::kWarmingUp)
     state_.warmup_u.add(record.update.sums.at("u"));
   ++state_.step;
@@ -164,11 +209,47 @@ StepRecord Trainer::step() {
 PromptBatch Trainer::next_prompts() {
   const std::vector<std::size_t> indices =
       state_.prompts.next(static_cast<std::size_t>(config_.rollout.prompts_per_step));
-  return own_share(parts_.renderer.batch(state_.random_step(), parts_.problems, indices),
-                   parts_.processes);
+  return parts_.renderer.batch(state_.random_step(), parts_.problems, indices);
+}
+
+// Each rank its share of the prompts; then every rank has all responses.
+void Trainer::roll_out(StepRecord& record, StepTimes& times) {
+  Rollouts all;
+  if (parts_.ranks.size() == 1) {
+    all = roll_out_share(record, times);
+  } else {
+    all = join_rollouts(gather_agreed(parts_.ranks, [&] {
+      MessageWriter own;
+      with_tensor_errors([&] { write(own, roll_out_share(record, times)); });
+      parts_.ranks.enter(fmt::format("exchange of step {}", record.step));
+      return own.bytes();
+    }));
+  }
+  record.batch = std::move(all.batch);
+  for (const std::string& text : all.warnings)
+    parts_.recorder.warn(text);
+  warn_of_failed_grades(record.batch);
+  give_up_without_grades(all.grades);
+}
+
+Rollouts Trainer::roll_out_share(const StepRecord& record, StepTimes& times) {
+  Stopwatch clock;
+  StepRecord own{.step = record.step, .lr = record.lr};
+  own.prompts = own_share(record.prompts, parts_.ranks);
+  parts_.ranks.enter(fmt::format("sampling of step {}", record.step));
+  own.batch = sample(own.prompts);  // graded while others decode
+  times.generate = clock.lap();
+  parts_.ranks.enter(fmt::format("grading of step {}", record.step));
+  Rollouts found;
+  found.grades = grade(own);
+  found.warnings = parts_.grader.take_warnings();
+  found.batch = std::move(own.batch);
+  times.reward = clock.lap();
+  return found;
 }
 
 ResponseBatch Trainer::sample(const PromptBatch& prompts) {
+  if (prompts.prompts.empty()) return {};  // more ranks than prompts
   ResponseBatch batch =
       sampler_.generate(state_.model, prompts, [&](std::size_t p, const ResponseGroup& group) {
         grading_.submit(p, *prompts.prompts[p].problem, group.responses);
@@ -177,32 +258,20 @@ ResponseBatch Trainer::sample(const PromptBatch& prompts) {
   return batch;
 }
 
-void Trainer::grade(StepRecord& record) {
-  GradeCounts counts;
+GradeCounts Trainer::grade(StepRecord& record) {
   try {
-    counts = grading_.finish(record.batch);
+    return grading_.finish(record.batch);
   } catch (const BadRewardError& error) {
     throw BadRewardError(fmt::format("step {}: {}", record.step,
                                      dump_culprit(record, error.number, error.problem())),
                          error.number);
   }
-  for (const std::string& text : parts_.grader.take_warnings())
-    parts_.recorder.warn(text);
-  warn_of_failed_grades(record.batch);
-  give_up_without_grades(counts);
 }
 
 // Nothing is learnt while the grader is broken, but the run would look alive.
-void Trainer::give_up_without_grades(const GradeCounts& own) {
-  const std::vector<double> all = parts_.processes.gather(
-      std::vector<double>{static_cast<double>(own.asked), static_cast<double>(own.graded)});
-  double asked = 0, graded = 0;
-  for (std::size_t i = 0; i < all.size(); i += 2) {
-    asked += all[i];
-    graded += all[i + 1];
-  }
-  if (asked == 0) return;  // all were truncated: says nothing about the grader
-  ungraded_steps_ = graded > 0 ? 0 : ungraded_steps_ + 1;
+void Trainer::give_up_without_grades(const GradeCounts& grades) {
+  if (grades.asked == 0) return;  // all were truncated: says nothing about the grader
+  ungraded_steps_ = grades.graded > 0 ? 0 : ungraded_steps_ + 1;
   const RewardConfig& reward = config_.reward;
   if (ungraded_steps_ < reward.give_up_after) return;
   throw RunError(
@@ -210,7 +279,7 @@ void Trainer::give_up_without_grades(const GradeCounts& own) {
                   state_.step + 1,
                   reward.kind == "command" ? fmt::format("reward.command = `{}`", reward.command)
                                            : fmt::format("reward.kind = \"{}\"", reward.kind),
-                  ungraded_steps_, own.last_reason),
+                  ungraded_steps_, grades.last_reason),
       {.where = "reward",
        .remedy = "fix the grader and continue with --resume, or raise reward.give_up_after"});
 }
@@ -263,20 +332,18 @@ void Trainer::score_responses(
     graded.push_back(r);
     requests.push_back({prompt_of(r), batch[r].ids});
   }
-  std::vector<TokenScores> scores = score(model, requests,
-                                          {.temperature = config_.rollout.temperature,
-                                           .max_batch_tokens = config_.train.micro_batch_tokens,
-                                           .pack = {}});
+  std::vector<TokenScores> scores =
+      score_together(parts_.ranks, model, requests,
+                     {.temperature = config_.rollout.temperature,
+                      .max_batch_tokens = config_.train.micro_batch_tokens,
+                      .pack = {}});
   for (std::size_t i = 0; i < graded.size(); ++i)
     batch[graded[i]].*field = std::move(scores[i]);
 }
 
 GateInput Trainer::gate_statistic_of(const ResponseBatch& batch) const {
-  const std::vector<float> own = gate_values(method_, scores_of(batch, &Response::teacher),
-                                             scores_of(batch, &Response::before));
-  const std::vector<double> all =
-      parts_.processes.gather(std::vector<double>(own.begin(), own.end()));
-  return gate_statistic(method_.gate, std::vector<float>(all.begin(), all.end()));
+  return gate_statistic(method_.gate, gate_values(method_, scores_of(batch, &Response::teacher),
+                                                  scores_of(batch, &Response::before)));
 }
 
 void Trainer::update_policy(StepRecord& record) {
@@ -360,14 +427,14 @@ MetricSet Trainer::metrics_of(const StepRecord& record) const {
   MetricSet metrics;
   metrics.set("training/epoch", static_cast<double>(state_.prompts.epoch()));
   metrics.set("training/skipped_steps", static_cast<double>(state_.skipped));
-  metrics.add(step_metrics(record, parts_.processes));
+  metrics.add(step_metrics(record));
   if (const auto chosen = chosen_statistic(state_.gate.state()); chosen && method_.gated)
     metrics.set("antisd/gate_reads_mean", *chosen == GateStatistic::kMean ? 1 : 0);
   if (peak_flops_) {
     // Forward and backward of the update; recomputed layers do not count.
     const double flops = 6 * static_cast<double>(state_.model.shape().active_parameter_count()) *
-                         record.update.tokens / parts_.processes.size();
-    metrics.set("perf/mfu", flops / record.times.update / *peak_flops_);
+                         record.update.tokens / record.times.ranks;
+    metrics.set("perf/mfu", flops / record.times.most.update / *peak_flops_);
   }
   metrics.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
   return metrics;
@@ -383,8 +450,12 @@ std::optional<EvaluationResult> Trainer::evaluate_if_due() {
 // Evaluates step 0, or repeats the evaluation that a signal stopped at the end of the resumed step.
 void Trainer::evaluate_start() {
   if (!parts_.evaluate || !evaluation_due(config_, state_.step)) return;
-  const std::optional<MetricSet> row = parts_.recorder.find_metrics(state_.step);
-  if (row && holds_evaluation(*row)) return;
+  bool is_there = false;
+  if (parts_.recorder.writes()) {
+    const std::optional<MetricSet> row = parts_.recorder.find_metrics(state_.step);
+    is_there = row && holds_evaluation(*row);
+  }
+  if (any_of(parts_.ranks, is_there)) return;
   const std::optional<EvaluationResult> evaluation = evaluate_if_due();
   if (!evaluation) return;
   StepRow found;
@@ -392,18 +463,35 @@ void Trainer::evaluate_start() {
   parts_.recorder.amend(state_.step, found.metrics);
   if (state_.step == 0) return;
   last_row_ = found;
-  if (keeper_.is_peak(found, state_.best)) save();  // the checkpoint must record it
+  if (keeper_.is_peak(found, state_.best)) begin_save();  // the checkpoint must record it
 }
 
-CheckpointKeeper::Write Trainer::writer() const {
-  return [this](const std::filesystem::path& folder) {
-    save_checkpoint(folder, state_.step, parts_of(state_, parts_.origin), to_json(state_));
-  };
+// Weights, optimizer and teacher do not change before finish_save(); the rest is copied.
+CheckpointKeeper::Writing Trainer::writing() const {
+  return {.write =
+              [this, step = state_.step, saved = to_json(state_)](
+                  const std::filesystem::path& folder, Communicator& ranks,
+                  const std::function<void()>& call) {
+                CheckpointParts checkpoint = parts_of(state_, parts_.origin);
+                checkpoint.ranks = &ranks;
+                checkpoint.call_ranks = call;
+                save_checkpoint(folder, step, checkpoint, saved);
+              },
+          .help =
+              [this](Communicator& ranks) {
+                CheckpointParts checkpoint = parts_of(state_, parts_.origin);
+                checkpoint.ranks = &ranks;
+                help_save_checkpoint(checkpoint);
+              }};
 }
 
-void Trainer::save() {
+void Trainer::begin_save() {
+  keeper_.begin_save(state_.step, last_row_, state_.best, [this] { return writing(); });
+}
+
+void Trainer::finish_save() {
   try {
-    keeper_.save(state_.step, last_row_, state_.best, writer());
+    keeper_.finish_save(state_.best);
   } catch (const NotFinite& error) {
     throw diverged(error);
   }
@@ -411,16 +499,19 @@ void Trainer::save() {
 
 void Trainer::save_last(const std::function<bool()>& stop) {
   try {
-    keeper_.save_last(state_.step, last_row_, state_.best, writer(), stop);
+    keeper_.save_last(
+        state_.step, last_row_, state_.best, [this] { return writing(); }, stop);
   } catch (const NotFinite& error) {
     throw diverged(error);
   }
 }
 
 // The weights are those that the last step left, so that step is the one that failed.
-RunError Trainer::diverged(const NotFinite& error) const {
+Diverged Trainer::diverged(const NotFinite& error) const {
   const std::int64_t before = state_.step - 1;
-  return keeper_.not_finite_error(error, before, schedule_.at(before), /*untouched=*/false);
+  const RunError told =
+      keeper_.not_finite_error(error, before, schedule_.at(before), /*untouched=*/false);
+  return Diverged(told.problem(), told.context());
 }
 
 }  // namespace antisd::inline trainer

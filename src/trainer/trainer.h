@@ -1,6 +1,10 @@
 // The training loop: Algorithm 1 of the paper, for all methods.
 //
-//   Trainer trainer({config, state, problems, renderer, *grader, processes, recorder, console});
+// With several ranks each samples and grades a share of the prompts. Then the ranks exchange what
+// they have, and from there on every rank has the whole step: contexts, gate, advantages and
+// metrics are computed everywhere, the passes over the model are dealt out. Rank 0 writes.
+//
+//   Trainer trainer({config, state, problems, renderer, *grader, ranks, recorder, console});
 //   const bool whole = trainer.run([] { return StopSignals::received(); });
 #pragma once
 
@@ -17,6 +21,7 @@
 #include "reward/grading_stage.h"
 #include "run/recorder.h"
 #include "trainer/alike_groups.h"
+#include "trainer/rank_messages.h"
 #include "trainer/sampler.h"
 #include "trainer/step_record.h"
 #include "trainer/train_state.h"
@@ -37,15 +42,21 @@ struct TrainerParts {
   const PromptSet& problems;
   const PromptRenderer& renderer;
   Grader& grader;
-  Communicator& processes;
+  Communicator& ranks;  // with several, all make a trainer and call run()
   Recorder& recorder;
   Console& console;
   const CausalLm* reference = nullptr;  // see needs_reference()
   std::vector<TokenId> stop_ids;
   std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
   // Evaluates the policy after `step` steps. Returns nothing if it was stopped or failed. Empty:
-  // never.
+  // never. All ranks call it and get the same.
   std::function<std::optional<EvaluationResult>(std::int64_t step)> evaluate = {};
+};
+
+// A save found weights that are not finite.
+class Diverged : public RunError {
+ public:
+  using RunError::RunError;
 };
 
 // Whether an evaluation is due after `step` steps: every eval.every steps and after the last.
@@ -59,6 +70,7 @@ class Trainer {
   // Trains up to train.steps, or until `stop` returns true between two steps; then saves, or throws
   // RunError, "not saved". False if it was stopped. Errors of graders and gate end it within a
   // step: the earlier steps are then saved, but not if a value is not finite.
+  // With several ranks a stop of one is a stop of all.
   bool run(const std::function<bool()>& stop);
 
  private:
@@ -68,8 +80,10 @@ class Trainer {
     return state_.teacher ? state_.teacher->model() : state_.model;
   }
   PromptBatch next_prompts();
+  void roll_out(StepRecord& record, StepTimes& times);
+  Rollouts roll_out_share(const StepRecord& record, StepTimes& times);
   ResponseBatch sample(const PromptBatch& prompts);
-  void grade(StepRecord& record);
+  GradeCounts grade(StepRecord& record);
   void build_contexts(const PromptBatch& prompts, ResponseBatch& batch) const;
   void check_lengths(const ResponseBatch& batch) const;
   void score_contexts(ResponseBatch& batch) const;
@@ -82,16 +96,17 @@ class Trainer {
   std::string dump_culprit(const StepRecord& record, std::size_t number,
                            const std::string& problem);
   void warn_of_failed_grades(const ResponseBatch& batch);
-  void give_up_without_grades(const GradeCounts& own);
+  void give_up_without_grades(const GradeCounts& grades);
   void tell_of_gate(const StepRecord& record);
   void tell_of_step(const StepRecord& record);
   MetricSet metrics_of(const StepRecord& record) const;
   std::optional<EvaluationResult> evaluate_if_due();
   void evaluate_start();
-  CheckpointKeeper::Write writer() const;
-  void save();
+  void begin_save();
+  void finish_save();
   void save_last(const std::function<bool()>& stop);
-  RunError diverged(const NotFinite& error) const;
+  CheckpointKeeper::Writing writing() const;
+  Diverged diverged(const NotFinite& error) const;
 
   TrainerParts parts_;
   const RunConfig& config_;

@@ -42,7 +42,7 @@ TEST(UpdateParity, ThreeStepsChangeTheWeightsAsPyTorchDoes) {
 
   const Method method = resolve_method({}, {});  // AntiSD with the paper's numbers
   const GateReading open{.position = GatePosition::kOpen};
-  const Updater updater({.micro_batch_tokens = 40}, *processes);
+  const Updater updater({.micro_batch_tokens = 40});
   for (std::size_t k = 0; k < recorded["losses"].size(); ++k) {
     const std::vector<TokenScores> teacher = score(model, teacher_requests);
     for (std::size_t r = 0; r < batch.size(); ++r)

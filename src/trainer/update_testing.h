@@ -70,7 +70,9 @@ class UpdateTest : public ::testing::Test {
                        const PassBatch* batch = nullptr) {
     const PassBatch plain{.sequences = graded_sequences()};
     micro_batches_ = 0;
-    GradientPass pass(model_, optimizer_, options, [&](const PassView&) { ++micro_batches_; });
+    GradientPass pass(
+        model_, optimizer_, options,
+        [&](std::span<const TargetSequence>, const MicroBatchResult&) { ++micro_batches_; });
     pass.add_gradients(batch != nullptr ? *batch : plain, mean_over(plain.sequences), objective);
     tokens_ = pass.tokens();
     const at::Tensor all = current_gradients();

@@ -27,7 +27,7 @@ struct UpdateInput {
 };
 
 struct UpdateResult {
-  NamedSums sums;        // over all mini-batches, epochs and processes
+  NamedSums sums;        // over all mini-batches and epochs
   double grad_norm = 0;  // mean over the mini-batches, before clipping
   double tokens = 0;     // through the model with gradients; a shared prompt counts once
   std::int64_t updates = 0;
@@ -38,25 +38,21 @@ class Updater {
   struct Options {
     std::int64_t minibatches = 1, epochs = 1;
     std::int64_t micro_batch_tokens = 32'768;
+    std::int64_t micro_batches = 0;  // as in GradientPassOptions
     bool gradient_checkpointing = true;
     double temperature = 1;  // of the rollout
   };
-  Updater(const Options& options, Communicator& processes)
-      : options_(options), processes_(processes) {}
+  explicit Updater(const Options& options) : options_(options) {}
 
   // Whether the student has to be scored before the first update (Response::before).
   bool needs_old_scores() const { return options_.minibatches * options_.epochs > 1; }
 
-  // A mini-batch without graded responses is skipped.
+  // All ranks call it with the whole batch and get the same result. A mini-batch without graded
+  // responses is skipped.
   UpdateResult step(CausalLm& model, AdamW& optimizer, double lr, const UpdateInput& input) const;
 
  private:
   Options options_;
-  Communicator& processes_;
 };
-
-// Sums over all processes by one message of each, the same bits on all. Names stand in the order of
-// rank 0, then come those that only rank 1 has, and so on: a process may lack what others have.
-void sum_over(Communicator& processes, NamedSums& sums);
 
 }  // namespace antisd::inline trainer

@@ -1,9 +1,6 @@
 #include "trainer/updater.h"
 
-#include <array>
-#include <barrier>
 #include <cmath>
-#include <thread>
 
 #include "trainer/update_testing.h"
 
@@ -22,7 +19,7 @@ TEST_F(UpdaterTest, SeveralMiniBatchesClipAgainstTheScoresFromBefore) {
   const std::vector<TokenScores> old = score(model_, requests);
   for (std::size_t r = 0; r < batch_.size(); ++r)
     batch_[r].before = old[r];
-  const Updater updater({.minibatches = 2, .epochs = 2}, *processes_);
+  const Updater updater({.minibatches = 2, .epochs = 2});
   EXPECT_TRUE(updater.needs_old_scores());
   const UpdateResult result = updater.step(model_, optimizer_, 0.05,
                                            {.prompts = prompts_, .batch = batch_, .shaping = grpo});
@@ -43,7 +40,7 @@ TEST_F(UpdaterTest, ALossThatIsNoNumberNamesTheResponseAndTouchesNothing) {
   const Shaping antisd = shaping("antisd", true);
   batch_[5].teacher.logp[1] = NAN;
   const std::string before = testing::weight_bytes(model_);
-  const Updater updater({.micro_batch_tokens = 40}, *processes_);
+  const Updater updater({.micro_batch_tokens = 40});
   try {
     updater.step(model_, optimizer_, 0.1,
                  {.prompts = prompts_, .batch = batch_, .shaping = antisd});
@@ -63,7 +60,7 @@ TEST_F(UpdaterTest, AGradientThatIsNoNumberNamesTheResponseAndTouchesNothing) {
   const Shaping grpo = shaping("grpo", true);
   batch_[6].group_advantage = 1e42;
   const std::string before = testing::weight_bytes(model_);
-  const Updater updater({}, *processes_);
+  const Updater updater({});
   try {
     updater.step(model_, optimizer_, 0.1, {.prompts = prompts_, .batch = batch_, .shaping = grpo});
     FAIL() << "no error";
@@ -86,63 +83,6 @@ TEST_F(UpdaterTest, NeighboursOfAGroupShareTheirPrompt) {
     EXPECT_EQ(sequences[s].targets.size(), batch_[r].ids.size());
     EXPECT_EQ(sequences[s].targets.front(), 18);
     EXPECT_EQ(sequences[s].ids.back(), batch_[r].ids.back());
-  }
-}
-
-// Two processes as threads; supports only what sum_over() calls.
-class Pair {
- public:
-  class End : public Communicator {
-   public:
-    End(Pair& pair, int rank) : pair_(pair), rank_(rank) {}
-    int rank() const override { return rank_; }
-    int size() const override { return 2; }
-    std::vector<double> gather(std::span<const double> values) override {
-      ++messages;
-      pair_.values_[rank_].assign(values.begin(), values.end());
-      pair_.meet_.arrive_and_wait();
-      std::vector<double> all = pair_.values_[0];
-      all.insert(all.end(), pair_.values_[1].begin(), pair_.values_[1].end());
-      pair_.meet_.arrive_and_wait();
-      return all;
-    }
-    void sum(std::span<double>) override { ADD_FAILURE(); }
-
-    int messages = 0;
-
-   private:
-    Pair& pair_;
-    int rank_;
-  };
-
- private:
-  std::barrier<> meet_{2};
-  std::array<std::vector<double>, 2> values_;
-};
-
-TEST(SumOver, AddsUpWhatEitherProcessNamedInOneMessage) {
-  std::array<NamedSums, 2> sums;
-  sums[0]["loss"].add(1);
-  sums[0]["u"].add(-3);
-  sums[1]["kl_loss"].add_sum(6, 4);  // in another order, and with others
-  sums[1]["loss"].add(5);
-  Pair pair;
-  std::thread other([&] {
-    Pair::End end(pair, 1);
-    sum_over(end, sums[1]);
-  });
-  Pair::End end(pair, 0);
-  sum_over(end, sums[0]);
-  other.join();
-  EXPECT_EQ(end.messages, 1);
-  for (const NamedSums& all : sums) {
-    EXPECT_EQ(all.mean("loss"), 3);
-    EXPECT_EQ(all.at("loss").min, 1);
-    EXPECT_EQ(all.at("u").negative, 1);
-    EXPECT_EQ(all.mean("kl_loss"), 1.5);
-    EXPECT_EQ(all.at("kl_loss").count, 4);
-    EXPECT_EQ(all.values().front().first, "loss");
-    EXPECT_EQ(all.values().back().first, "kl_loss");
   }
 }
 

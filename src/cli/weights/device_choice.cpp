@@ -7,10 +7,23 @@
 
 namespace antisd::inline cli {
 
-at::Device choose_device(const std::string& name) {
+std::string device_of_rank(const std::string& requested, int local_rank, int visible) {
+  if (requested == "auto" && visible == 0) return "cpu";
+  if (requested != "auto" && requested != "cuda") return requested;
+  if (visible == 0 || local_rank < visible) return fmt::format("cuda:{}", local_rank);
+  throw InputError(
+      fmt::format("rank {} of this node has no GPU: it sees {}", local_rank, visible),
+      {.where = "--device",
+       .remedy =
+           "start as many ranks as GPUs (--processes gpus); --device cuda:0 if each rank sees "
+           "only its own GPU, or if all shall share one"});
+}
+
+at::Device choose_device(const std::string& name, int local_rank) {
   const TensorLibraryInfo library = describe_tensor_library();
-  if (name == "cpu" || (name == "auto" && library.gpus.empty())) return at::kCPU;
-  const std::string wanted = name == "auto" || name == "cuda" ? "cuda:0" : name;
+  const std::string wanted =
+      device_of_rank(name, local_rank, static_cast<int>(library.gpus.size()));
+  if (wanted == "cpu") return at::kCPU;
   for (const DeviceInfo& gpu : library.gpus) {
     if (gpu.name == wanted) return at::Device(wanted);
   }
@@ -20,6 +33,10 @@ at::Device choose_device(const std::string& name) {
        .remedy = library.built_with_cuda
                      ? "use cpu, cuda or cuda:N; `antisd doctor` lists the devices"
                      : "this binary has no CUDA; build with `make CUDA=1` or use cpu"});
+}
+
+int visible_gpus() {
+  return static_cast<int>(describe_tensor_library().gpus.size());
 }
 
 }  // namespace antisd::inline cli

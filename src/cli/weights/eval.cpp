@@ -7,8 +7,11 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/processes.h"
+#include "cli/weights/device_choice.h"
 #include "cli/weights/model_options.h"
 #include "cli/weights/model_parts.h"
+#include "cli/weights/rank_session.h"
 #include "core/error.h"
 #include "eval/evaluator.h"
 #include "eval/results/paired.h"
@@ -27,6 +30,7 @@ struct EvalCommandOptions {
   std::vector<std::string> against;
   std::int64_t seed = -1;
   bool again = false, quiet = false;
+  std::string processes;
 };
 
 // What MODEL refers to.
@@ -99,15 +103,12 @@ fs::path default_folder(const Subject& subject) {
   return fs::path("eval") / model.filename();
 }
 
-int evaluate(const EvalCommandOptions& options) {
-  Console console({.quiet = options.quiet});
-  const Subject subject = find_subject(options.model.model, console);
-  RunConfig config;
-  read_config(options, subject, config, console);
+int evaluate_as(Communicator& ranks, const Place& place, const EvalCommandOptions& options,
+                const Subject& subject, const RunConfig& config, Console& console) {
   const auto warn = [&](const std::string& text) { console.warn(text); };
   const PromptRenderer renderer = make_renderer(subject.model, config.data, warn);
   Evaluator evaluator(config, renderer, find_stop_ids(subject.model, renderer.tokenizer(), warn),
-                      console);
+                      console, ranks);
   for (const Benchmark& benchmark : evaluator.benchmarks()) {
     if (benchmark.without_tests > 0)
       console.warn(fmt::format("{}: {} problems have no tests and are left out", benchmark.name,
@@ -121,7 +122,7 @@ int evaluate(const EvalCommandOptions& options) {
 
   ModelOptions model_options = options.model;
   model_options.model = subject.model.string();
-  const CausalLm model = open_model(model_options);
+  const CausalLm model = open_model(model_options, place.local_rank);
   const std::atomic<bool>& interrupted = catch_interrupts();
   const fs::path folder = options.out.empty() ? default_folder(subject) : fs::path(options.out);
   const std::optional<EvalSummary> summary = evaluator.run(model,
@@ -130,6 +131,7 @@ int evaluate(const EvalCommandOptions& options) {
                                                             .folder = folder,
                                                             .again = options.again},
                                                            [&] { return interrupted.load(); });
+  if (summary && ranks.rank() > 0) return 0;
   if (!summary) {
     console.info(fmt::format("stopped; the same command continues from {}", folder.string()));
     return kInterruptedStatus;
@@ -144,6 +146,30 @@ int evaluate(const EvalCommandOptions& options) {
   }
   std::cout << to_json_line(out) << "\n";
   return 0;
+}
+
+// The exit status of the ranks, if this process is to start them.
+std::optional<int> launch_ranks(const EvalCommandOptions& options) {
+  if (options.processes.empty()) return std::nullopt;
+  Console console({.quiet = true});  // rank 0 will say it
+  RunConfig config;
+  read_config(options, find_subject(options.model.model, console), config, console);
+  return run_as_launcher(options.processes,
+                         {.gpus = visible_gpus, .silence_s = config.dist.silence_s});
+}
+
+int evaluate(const EvalCommandOptions& options) {
+  if (const std::optional<int> status = launch_ranks(options)) return *status;
+  const Place place = this_place();
+  Console console(console_options(place, options.quiet));
+  const Subject subject = find_subject(options.model.model, console);
+  RunConfig config;
+  read_config(options, subject, config, console);
+  outlive_refused_writes();
+  return run_on_ranks(place, {config.dist, identity_of("eval " + subject.model.string(), config)},
+                      [&](Communicator& ranks) {
+                        return evaluate_as(ranks, place, options, subject, config, console);
+                      });
 }
 
 }  // namespace
@@ -174,10 +200,8 @@ std::function<int()> add_eval(CLI::App& app) {
       "SIGHUP: graded\n"
       "problems stay in the folder, the exit status is 130, and the same command continues.\n"
       "Keys: eval.*, reward.*, data.template, data.chat_options; `antisd config --defaults`.");
-  return [options] {
-    outlive_refused_writes();
-    return evaluate(*options);
-  };
+  add_processes_option(app, options->processes);
+  return [options] { return evaluate(*options); };
 }
 
 }  // namespace antisd::inline cli

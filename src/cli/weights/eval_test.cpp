@@ -296,5 +296,13 @@ TEST_F(Eval, ASignalInTheLastEvaluationOfTrainingLeavesItToBeDone) {
   EXPECT_EQ(Json::parse(bytes("part/run.json"))["exit_reason"], "finished");
 }
 
+TEST_F(Eval, RanksGiveTheRowsOfOneProcess) {
+  const Outcome one = eval("one"), three = eval("three", "--processes 3");
+  ASSERT_EQ(three.status, 0) << three.err;
+  for (const char* file : {"wins.jsonl", "more.jsonl", "summary.json"})
+    EXPECT_EQ(read_file(folder_ / "three" / file), read_file(folder_ / "one" / file)) << file;
+  EXPECT_EQ(three.out, one.out);
+}
+
 }  // namespace
 }  // namespace antisd::inline cli

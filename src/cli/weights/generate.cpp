@@ -10,13 +10,17 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/processes.h"
 #include "cli/prompt_reader.h"
 #include "cli/rows.h"
 #include "cli/text_stream.h"
+#include "cli/weights/device_choice.h"
 #include "cli/weights/model_options.h"
+#include "cli/weights/rank_session.h"
 #include "core/error.h"
-#include "inference/rollout_engine.h"
+#include "dist/agreement.h"
 #include "inference/stop_ids.h"
+#include "inference/together.h"
 #include "io/jsonl.h"
 
 namespace antisd::inline cli {
@@ -36,6 +40,7 @@ struct GenerateOptions {
   bool has_prompt = false;
   int max_sequences = 256;
   std::int64_t kv_mib = 0;
+  std::string processes;
 };
 
 // A terminal line that overwrites itself.
@@ -66,14 +71,15 @@ class LiveBar {
 
 class Generator {
  public:
-  explicit Generator(const GenerateOptions& options)
+  Generator(const GenerateOptions& options, Communicator& ranks, int local_rank)
       : options_(options),
+        ranks_(ranks),
         interrupted_(catch_interrupts()),
         prompts_(options.model.model),
         stop_strings_(options.stop),
-        model_(open_model(options.model)),
+        model_(open_model(options.model, local_rank)),
         engine_({.max_sequences = options.max_sequences, .kv_bytes = options.kv_mib << 20}),
-        bar_(!options.quiet) {
+        bar_(!options.quiet && ranks.rank() == 0) {
     rollout_.sampling = options.sampling;
     rollout_.max_new_tokens = options.max_tokens;
     rollout_.seed = options.seed;
@@ -88,6 +94,7 @@ class Generator {
     }
   }
 
+  // All ranks call it; rank 0 has the rows and returns the status.
   int run_rows();
   int run_prompt();
 
@@ -136,9 +143,13 @@ class Generator {
   }
 
   bool read_batch(JsonlReader& reader, bool from_stdin, std::vector<Pending>& batch);
-  void answer(std::vector<Pending>& batch, JsonlWriter& writer);
+  int answer_rows(const std::function<void()>& call);
+  void answer(std::vector<Pending>& batch, JsonlWriter& writer, const std::function<void()>& call);
+  void generate(std::span<const RolloutRequest> requests, const std::function<void()>& call,
+                const std::function<void(SampleGroup&)>& on_group);
 
   const GenerateOptions& options_;
+  Communicator& ranks_;
   const std::atomic<bool>& interrupted_;
   PromptReader prompts_;
   StopStrings stop_strings_;
@@ -189,7 +200,8 @@ bool Generator::read_batch(JsonlReader& reader, bool from_stdin, std::vector<Pen
 }
 
 // Writes rows in order as they finish; after a signal, those that are finished.
-void Generator::answer(std::vector<Pending>& batch, JsonlWriter& writer) {
+void Generator::answer(std::vector<Pending>& batch, JsonlWriter& writer,
+                       const std::function<void()>& call) {
   std::vector<RolloutRequest> requests;
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -213,7 +225,7 @@ void Generator::answer(std::vector<Pending>& batch, JsonlWriter& writer) {
   write_ready();
   if (requests.empty()) return;
   rollout_.on_step = [&](const RolloutProgress& now) { bar_.show(now); };
-  engine_.generate(model_, requests, rollout_, [&](SampleGroup& group) {
+  generate(requests, call, [&](SampleGroup& group) {
     batch[rows[group.request]].answer = to_json(group);
     write_ready();
   });
@@ -223,7 +235,33 @@ void Generator::answer(std::vector<Pending>& batch, JsonlWriter& writer) {
   writer.flush();
 }
 
+void Generator::generate(std::span<const RolloutRequest> requests,
+                         const std::function<void()>& call,
+                         const std::function<void(SampleGroup&)>& on_group) {
+  if (ranks_.size() == 1) {
+    engine_.generate(model_, requests, rollout_, on_group);
+    return;
+  }
+  call();
+  std::vector<SampleGroup> groups =
+      generate_together(ranks_, engine_, model_, given_by_first(ranks_, requests), rollout_);
+  for (SampleGroup& group : groups)
+    on_group(group);
+}
+
 int Generator::run_rows() {
+  int status = 0;
+  lead(
+      ranks_, [&](const std::function<void()>& call) { status = answer_rows(call); },
+      [&] {
+        const std::vector<RolloutRequest> given =
+            given_by_first(ranks_, std::span<const RolloutRequest>());
+        generate_together(ranks_, engine_, model_, given, rollout_);
+      });
+  return status;
+}
+
+int Generator::answer_rows(const std::function<void()>& call) {
   const bool from_stdin = options_.rows.file == "-";
   std::ios::sync_with_stdio(false);  // lets std::cin report what it has buffered
   const auto reader = from_stdin ? std::make_unique<JsonlReader>(std::cin, "standard input")
@@ -234,7 +272,7 @@ int Generator::run_rows() {
     std::vector<Pending> batch;
     more = read_batch(*reader, from_stdin, batch);
     any |= !batch.empty() || error_ != nullptr;
-    answer(batch, writer);
+    answer(batch, writer, call);
   }
   if (interrupted_) return kInterruptedStatus;
   if (error_) std::rethrow_exception(error_);
@@ -313,6 +351,7 @@ std::function<int()> add_generate(CLI::App& app) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30));
   add_device_options(app, options->model);
   app.add_flag("--quiet", options->quiet, "no progress on standard error");
+  add_processes_option(app, options->processes);
   app.footer(
       "Row in: {\"prompt\"}, {\"messages\"} (through the chat template) or {\"prompt_ids\"}.\n"
       "Row out: {\"text\", \"ids\", \"logp\", \"finish_reason\": \"stop\"|\"length\"}; logp is the "
@@ -323,8 +362,14 @@ std::function<int()> add_generate(CLI::App& app) {
   return [options, prompt, samples] {
     options->has_prompt = prompt->count() > 0;
     options->list_samples = samples->count() > 0;
-    Generator generator(*options);
-    return options->has_prompt ? generator.run_prompt() : generator.run_rows();
+    if (options->has_prompt) return Generator(*options, *alone(), 0).run_prompt();
+    if (const std::optional<int> status = run_as_launcher(options->processes, {visible_gpus}))
+      return *status;
+    const Place place = this_place();
+    return run_on_ranks(place, {.identity = "generate " + options->model.model},
+                        [&](Communicator& ranks) {
+                          return Generator(*options, ranks, place.local_rank).run_rows();
+                        });
   };
 }
 

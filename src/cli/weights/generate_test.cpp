@@ -178,5 +178,17 @@ TEST_F(Generate, AnInterruptGivesWhatIsFinished) {
   EXPECT_EQ(Json::parse(out)["finish_reason"], "stop");
 }
 
+TEST_F(Generate, RanksGiveTheRowsOfOneProcess) {
+  const std::string model = make_generator();
+  std::string rows;
+  for (int i = 0; i < 9; ++i)
+    rows += fmt::format(R"({{"id":{},"prompt":"w{} w7"}})", i, i + 1) + "\n";
+  const std::string arguments = "generate " + model + " --n 2 --max-tokens 8 --quiet";
+  const Outcome one = run(arguments, rows), three = run(arguments + " --processes 3", rows);
+  ASSERT_EQ(three.status, 0) << three.err;
+  EXPECT_EQ(three.out, one.out);
+  EXPECT_EQ(parse_rows(three.out).size(), 9u);
+}
+
 }  // namespace
 }  // namespace antisd::inline cli

@@ -26,10 +26,10 @@ void add_device_options(CLI::App& app, ModelOptions& options) {
                "reject weights with NaN or infinity, by name");
 }
 
-CausalLm open_model(const ModelOptions& options) {
+CausalLm open_model(const ModelOptions& options, int local_rank) {
   at::set_num_threads(options.threads > 0 ? options.threads
                                           : unclaimed_threads(available_threads()));
-  const at::Device device = choose_device(options.device);
+  const at::Device device = choose_device(options.device, local_rank);
   return load_model(options.model, device, compute_dtype(device, options.dtype),
                     {.check_weights = options.check_weights});
 }

@@ -21,7 +21,7 @@ struct ModelOptions {
 void add_model_argument(CLI::App& app, ModelOptions& options);
 void add_device_options(CLI::App& app, ModelOptions& options);
 
-// Sets the number of threads and loads the weights.
-CausalLm open_model(const ModelOptions& options);
+// Sets the number of threads and loads the weights, for a rank on its own device.
+CausalLm open_model(const ModelOptions& options, int local_rank = 0);
 
 }  // namespace antisd::inline cli

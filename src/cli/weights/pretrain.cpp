@@ -4,12 +4,15 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/processes.h"
 #include "cli/weights/device_choice.h"
 #include "cli/weights/model_parts.h"
+#include "cli/weights/rank_session.h"
 #include "cli/weights/run_options.h"
 #include "cli/weights/step_threads.h"
 #include "core/error.h"
 #include "data/countdown.h"
+#include "dist/agreement.h"
 #include "model/weights.h"
 #include "run/checkpoint/disk_plan.h"
 #include "run/stop_signals.h"
@@ -81,13 +84,19 @@ void check_lengths(const RunConfig& config, const CausalLm& model, const Tokeniz
 }
 
 int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
-                Console& console, std::int64_t& last_step) {
+                Console& console, const Place& place, Communicator& ranks,
+                std::int64_t& last_step) {
   StepThreads threads(options.threads);
-  const at::Device device = choose_device(options.device);
+  const at::Device device = choose_device(options.device, place.local_rank);
   const auto report = [&](const std::string& text) { recorder.info(text); };
   std::optional<FoundCheckpoint> resumed;
-  if (options.resume) resumed = find_checkpoint_to_resume(recorder, config, options);
-  const fs::path origin = find_origin(config, recorder);
+  if (options.resume) {
+    resumed =
+        found_by_first(ranks, [&] { return find_checkpoint_to_resume(recorder, config, options); });
+  }
+  const fs::path origin = gather_agreed(ranks, [&] {  // rank 0 writes the files of a new model
+    return ranks.rank() == 0 ? find_origin(config, recorder).string() : std::string();
+  })[0];
   const std::vector<TokenId> stop_ids = find_stop_ids(
       origin, Tokenizer::load(origin), [&](const std::string& w) { recorder.warn(w); });
   const DocumentText text = read_text(origin, stop_ids, config.data.chat_options);
@@ -98,9 +107,8 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
                          .seed = static_cast<std::uint64_t>(config.train.seed),
                          .shuffle = config.data.shuffle};
   const std::unique_ptr<Documents> documents = make_documents(wanted, text, report);
-  const std::unique_ptr<Communicator> processes = alone();
   DocumentState state(make_model(config, origin, device, resumed.has_value()),
-                      adamw_options(config.optim), *processes);
+                      adamw_options(config.optim), ranks, shard_options(config.dist, place));
   check_lengths(config, state.model, text.tokenizer);
   state.documents = documents->fingerprint();
   if (resumed) resume(state, resumed->path);
@@ -160,13 +168,21 @@ std::function<int()> add_pretrain(CLI::App& app) {
   return [options] {
     RunConfig config;
     read_config(*options, config);
-    Console console({.quiet = options->quiet});
+    if (const std::optional<int> status = run_as_launcher(
+            options->processes, {.gpus = visible_gpus, .silence_s = config.dist.silence_s}))
+      return *status;
+    const Place place = this_place();
+    Console console(console_options(place, options->quiet));
     outlive_refused_writes();
     const StopSignals signals;
-    return in_run_directory(config, options->resume, console,
-                            [&](Recorder& recorder, std::int64_t& last_step) {
-                              return pretrain_in(recorder, config, *options, console, last_step);
-                            });
+    return run_on_ranks(
+        place, {config.dist, identity_of("pretrain", config)}, [&](Communicator& ranks) {
+          return in_run_directory(config, options->resume, console, ranks,
+                                  [&](Recorder& recorder, std::int64_t& last_step) {
+                                    return pretrain_in(recorder, config, *options, console, place,
+                                                       ranks, last_step);
+                                  });
+        });
   };
 }
 

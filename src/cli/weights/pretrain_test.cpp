@@ -188,5 +188,27 @@ TEST(CountdownTask, EverySolutionGradesCorrect) {
   EXPECT_GT(wrong_documents, 1'000);
 }
 
+TEST_F(Pretrain, RanksGiveTheFilesOfOneProcess) {
+  const std::string settings = std::string(kSmall) +
+                               "train.steps=4 checkpoint.every=2 pretrain.eval_every=2 "
+                               "train.micro_batches=3 ";
+  ASSERT_EQ(pretrain("one", settings).status, 0);
+  const Outcome three = pretrain("three", settings + "--processes 3 dist.shard=optimizer");
+  ASSERT_EQ(three.status, 0) << three.err;
+  for (const char* file : {"model/model.safetensors", "optimizer.safetensors", "state.json"}) {
+    const fs::path path = fs::path("checkpoints/step-000004") / file;
+    EXPECT_TRUE(read_file(folder_ / "three" / path) == read_file(folder_ / "one" / path)) << file;
+  }
+  const std::vector<Json> rows = metrics("three"), expected = metrics("one");
+  ASSERT_EQ(rows.size(), expected.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const auto& [name, value] : expected[i].items()) {
+      if (!name.starts_with("timing_s/") && !name.starts_with("perf/")) {
+        EXPECT_EQ(rows[i][name], value) << name;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace antisd::inline cli

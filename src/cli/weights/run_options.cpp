@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include "cli/build_info.h"
+#include "cli/processes.h"
 #include "config/config_changes.h"
 #include "core/error.h"
+#include "dist/agreement.h"
 #include "model/causal_lm.h"
 #include "ops/tensor_errors.h"
 #include "run/run_files.h"
@@ -75,6 +77,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->check(CLI::Range(0, 1024));
   app.add_option("--seed", options.seed, "train.seed")->check(CLI::NonNegativeNumber);
   app.add_flag("--quiet", options.quiet, "only warnings");
+  add_processes_option(app, options.processes);
   app.footer(
       "SIGINT, SIGTERM, SIGHUP or SIGUSR1: the step is finished and saved, the exit status is 130; "
       "a second one exits at once.\n"
@@ -136,20 +139,41 @@ std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder,
   return newest.found;
 }
 
-int in_run_directory(const RunConfig& config, bool resume, Console& console, const RunWork& work) {
-  const RunLock lock(config.record.dir);
-  if (!resume && holds_a_run(config.record.dir)) {
-    throw InputError("the run directory already holds a run",
-                     {.where = config.record.dir,
-                      .remedy = "continue with --resume, or choose another record.dir"});
-  }
-  Recorder recorder(config.record, console);
+std::optional<FoundCheckpoint> found_by_first(
+    Communicator& ranks, const std::function<std::optional<FoundCheckpoint>()>& find) {
+  std::optional<FoundCheckpoint> own;
+  const std::string text = gather_agreed(ranks, [&] {
+    if (ranks.rank() == 0) own = find();
+    return own ? Json({{"path", own->path.string()}, {"step", own->step}}).dump() : std::string();
+  })[0];
+  if (ranks.rank() == 0 || text.empty()) return own;
+  const Json first = parse_json(text, "rank 0");
+  return FoundCheckpoint{first.at("path").get<std::string>(), first.at("step").get<std::int64_t>()};
+}
+
+int in_run_directory(const RunConfig& config, bool resume, Console& console, Communicator& ranks,
+                     const RunWork& work) {
+  std::optional<RunLock> lock;
+  std::optional<Recorder> recorder;
+  agree(ranks, [&] {
+    if (ranks.rank() > 0) {
+      recorder.emplace(config.record, console, ranks.rank());
+      return;
+    }
+    lock.emplace(config.record.dir);
+    if (!resume && holds_a_run(config.record.dir)) {
+      throw InputError("the run directory already holds a run",
+                       {.where = config.record.dir,
+                        .remedy = "continue with --resume, or choose another record.dir"});
+    }
+    recorder.emplace(config.record, console);
+  });
   std::int64_t last_step = 0;
   int status = 1;
   try {
-    with_tensor_errors([&] { status = work(recorder, last_step); });
+    with_tensor_errors([&] { status = work(*recorder, last_step); });
   } catch (const Error& error) {
-    recorder.finish("failed: " + error.message(), last_step);
+    recorder->finish("failed: " + error.message(), last_step);
     throw;
   }
   return status;

@@ -24,6 +24,7 @@ struct RunOptions {
   int threads = 0;  // 0: as many as the machine has free, chosen every step
   std::int64_t seed = -1;
   bool quiet = false;
+  std::string processes;  // --processes
 };
 
 void add_run_options(CLI::App& app, RunOptions& options);
@@ -46,10 +47,15 @@ std::optional<FoundCheckpoint> find_checkpoint_to_resume(Recorder& recorder,
                                                          const RunConfig& config,
                                                          const RunOptions& options);
 
-// Locks config.record.dir, rejects one that holds a run unless resuming, and records how `work`
-// ended, whatever it threw. `work` gets the recorder and the last step done, which it keeps up to
-// date, and returns the exit status.
+// What rank 0 has found, on every rank: the others do not search. InputError of rank 0 on all.
+std::optional<FoundCheckpoint> found_by_first(
+    Communicator& ranks, const std::function<std::optional<FoundCheckpoint>()>& find);
+
+// Rank 0 locks config.record.dir, rejects one that holds a run unless resuming, and records how
+// `work` ended, whatever it threw. `work` gets the recorder and the last step done, which it keeps
+// up to date, and returns the exit status.
 using RunWork = std::function<int(Recorder& recorder, std::int64_t& last_step)>;
-int in_run_directory(const RunConfig& config, bool resume, Console& console, const RunWork& work);
+int in_run_directory(const RunConfig& config, bool resume, Console& console, Communicator& ranks,
+                     const RunWork& work);
 
 }  // namespace antisd::inline cli

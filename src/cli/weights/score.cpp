@@ -4,8 +4,11 @@
 
 #include "cli/command.h"
 #include "cli/finite_number.h"
+#include "cli/processes.h"
 #include "cli/rows.h"
+#include "cli/weights/device_choice.h"
 #include "cli/weights/model_options.h"
+#include "cli/weights/rank_session.h"
 #include "cli/weights/score_rows.h"
 #include "inference/scorer.h"
 #include "text/tokenizer/tokenizer.h"
@@ -18,6 +21,7 @@ struct ScoreCommandOptions {
   RowStreamOptions rows;
   double temperature = 1;
   std::int64_t batch_tokens = ScoreOptions().max_batch_tokens;
+  std::string processes;
 };
 
 // Reads ids as they are, or text through the model's tokenizer, which is loaded with the first
@@ -58,13 +62,20 @@ std::function<int()> add_score(CLI::App& app) {
   app.footer(
       "Row in: {\"prompt_ids\", \"response_ids\"} or {\"prompt\", \"response\"}.\n"
       "Row out: {\"logp\": [..], \"entropy\": [..]}, one number per response token.");
+  add_processes_option(app, options->processes);
   return [options] {
-    const CausalLm model = open_model(options->model);
-    RequestReader reader(options->model.model);
-    const ScoreOptions scoring = {.temperature = options->temperature,
-                                  .max_batch_tokens = options->batch_tokens};
-    return score_rows(options->rows, model, scoring,
-                      [&](const Json& row) { return reader.read(row); });
+    if (const std::optional<int> status = run_as_launcher(options->processes, {visible_gpus}))
+      return *status;
+    const Place place = this_place();
+    return run_on_ranks(place, {.identity = "score " + options->model.model},
+                        [&](Communicator& ranks) {
+                          const CausalLm model = open_model(options->model, place.local_rank);
+                          RequestReader reader(options->model.model);
+                          const ScoreOptions scoring = {.temperature = options->temperature,
+                                                        .max_batch_tokens = options->batch_tokens};
+                          return score_rows(options->rows, model, scoring, ranks,
+                                            [&](const Json& row) { return reader.read(row); });
+                        });
   };
 }
 

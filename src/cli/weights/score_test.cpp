@@ -11,6 +11,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Outcome;
 using testing::parse_rows;
 using ::testing::StartsWith;
@@ -149,6 +150,20 @@ TEST_F(Score, WeightsWithNanAreRefusedWhenAsked) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("the tensor model."), HasSubstr("holds NaN or infinity"),
                                  HasSubstr("fetch the weights again")));
+}
+
+TEST_F(Score, RanksGiveTheRowsOfOneProcess) {
+  std::string rows;
+  for (int i = 0; i < 60; ++i)
+    rows += score_row(i);
+  const Outcome one = run("score " + model_ + " --batch-tokens 300", rows);
+  const Outcome three = run("score " + model_ + " --batch-tokens 300 --processes 3", rows);
+  ASSERT_EQ(three.status, 0) << three.err;
+  EXPECT_EQ(three.out, one.out);
+  const Outcome bad = run("score " + model_ + " --processes 2", rows + "{}\n");
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_EQ(bad.out, run("score " + model_, rows).out);
+  EXPECT_THAT(bad.err, AllOf(HasSubstr("standard input:61: "), Not(HasSubstr("rank 1"))));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 struct SweepCommandOptions {
   std::vector<std::string> arguments;  // a file, then key=v1,v2
   std::string methods, seeds, report;
-  int jobs = 0, threads = 1;
+  int jobs = 0, threads = 1, processes = 1;
   double memory_gb = 0;
   std::string device = "auto";
   bool quiet = false;
@@ -63,9 +63,12 @@ SweepSettings make_settings(const SweepCommandOptions& options) {
   }
   settings.directory = directory;
   settings.threads = options.threads;
+  settings.processes = options.processes;
   settings.device = options.device;
   settings.limits = {
-      .jobs = options.jobs > 0 ? options.jobs : std::max(1, available_threads() / options.threads),
+      .jobs = options.jobs > 0
+                  ? options.jobs
+                  : std::max(1, available_threads() / (options.threads * options.processes)),
       .memory_bytes = options.memory_gb > 0 ? static_cast<std::int64_t>(options.memory_gb * 1e9)
                                             : default_memory_limit()};
   return settings;
@@ -82,7 +85,10 @@ std::function<int()> add_sweep(CLI::App& app) {
   app.add_option("--jobs", options->jobs, "runs at a time; 0: as many as the cores allow")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
-  app.add_option("--threads", options->threads, "threads per run")
+  app.add_option("--threads", options->threads, "threads per run, or per rank of a run")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--processes", options->processes, "ranks of each run, on this machine")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
   app.add_option("--memory", options->memory_gb,

@@ -5,7 +5,10 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/processes.h"
+#include "cli/weights/device_choice.h"
 #include "cli/weights/dry_run.h"
+#include "cli/weights/rank_session.h"
 #include "cli/weights/training_run.h"
 #include "run/stop_signals.h"
 
@@ -24,14 +27,23 @@ std::function<int()> add_train(CLI::App& app) {
   return [options] {
     RunConfig config;
     read_config(options->run, config);
-    Console console({.quiet = options->run.quiet});
     if (options->dry_run) {
+      Console console({.quiet = options->run.quiet});
       dry_run(config, options->run, console, std::cout);
       return 0;
     }
+    if (const std::optional<int> status = run_as_launcher(
+            options->run.processes, {.gpus = visible_gpus, .silence_s = config.dist.silence_s}))
+      return *status;
+    const Place place = this_place();
+    Console console(console_options(place, options->run.quiet));
     outlive_refused_writes();
     const StopSignals signals;
-    return run_training(config, options->run, console, [] { return StopSignals::received(); });
+    return run_on_ranks(place, {config.dist, identity_of("train", config)},
+                        [&](Communicator& ranks) {
+                          return run_training(config, options->run, console, {place, ranks},
+                                              [] { return StopSignals::received(); });
+                        });
   };
 }
 

@@ -4,12 +4,15 @@
 
 #include "cli/weights/device_choice.h"
 #include "cli/weights/model_parts.h"
+#include "cli/weights/rank_session.h"
 #include "cli/weights/step_threads.h"
 #include "context/templates.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
+#include "dist/agreement.h"
 #include "eval/evaluator.h"
 #include "model/weights.h"
+#include "ops/tensor_errors.h"
 #include "reward/countdown_grader.h"
 #include "reward/supervised_command.h"
 #include "run/checkpoint/checkpoint.h"
@@ -40,11 +43,16 @@ FoundCheckpoint find_parent(const fs::path& path, Recorder& recorder) {
                    {.where = path.string(), .remedy = "train it further, or name a checkpoint"});
 }
 
-Source find_source(const RunConfig& config, const RunOptions& options, Recorder& recorder) {
+Source find_source(const RunConfig& config, const RunOptions& options, Recorder& recorder,
+                   Communicator& ranks) {
   Source source;
-  if (options.resume) source.resumed = find_checkpoint_to_resume(recorder, config, options);
+  if (options.resume) {
+    source.resumed =
+        found_by_first(ranks, [&] { return find_checkpoint_to_resume(recorder, config, options); });
+  }
   if (!source.resumed && !config.train.init_from.empty()) {
-    source.parent = find_parent(config.train.init_from, recorder);
+    source.parent =
+        found_by_first(ranks, [&] { return find_parent(config.train.init_from, recorder); });
     recorder.info(fmt::format("starting from {}", source.parent->path.string()));
   }
   source.model = config.model.path;
@@ -71,9 +79,9 @@ void restore(TrainState& state, const Source& source) {
 
 std::unique_ptr<Evaluator> make_evaluator(const RunConfig& config, const PromptRenderer& renderer,
                                           const std::vector<TokenId>& stop_ids, Recorder& recorder,
-                                          Console& console) {
+                                          Console& console, Communicator& ranks) {
   if (config.eval.benches.empty() || config.eval.every == 0) return nullptr;
-  auto evaluator = std::make_unique<Evaluator>(config, renderer, stop_ids, console);
+  auto evaluator = std::make_unique<Evaluator>(config, renderer, stop_ids, console, ranks);
   for (const std::string& note :
        overlap_notes(evaluator->benchmarks(), config.data.train, config.data.map))
     recorder.warn(note);
@@ -100,6 +108,8 @@ std::optional<EvaluationResult> evaluate_step(Evaluator& evaluator, const RunCon
         fmt::format("step {}, evaluated:\n{}", step, summary_table(*summary, config.eval.k)));
     return EvaluationResult{.metrics = evaluation_metrics(*summary, config.eval.k),
                             .seconds = clock.lap()};
+  } catch (const RankLost&) {
+    throw;
   } catch (const RunError& error) {
     recorder.warn(
         fmt::format("step {} was not evaluated: {}. The run continues", step, error.message()));
@@ -138,27 +148,38 @@ void check_tables(const RunConfig& config) {
 }
 
 int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
-             Console& console, const std::function<bool()>& stop, std::int64_t& last_step) {
+             Console& console, const RunRanks& run, const std::function<bool()>& stop,
+             std::int64_t& last_step) {
+  Communicator& ranks = run.ranks;
   StepThreads threads(options.threads);
   const Method method = resolve_method(config.method, config.loss);
   check_tables(config);
-  const at::Device device = choose_device(options.device);
-  const Source source = find_source(config, options, recorder);
+  const at::Device device = choose_device(options.device, run.place.local_rank);
+  const Source source = find_source(config, options, recorder, ranks);
   const auto warn = [&](const std::string& text) { recorder.warn(text); };
-  const PromptRenderer renderer = make_renderer(source.model, config.data, warn);
-  PromptSetReport report;
-  const PromptSet problems = load_problems(config, renderer, report);
-  recorder.info("data: " + report.text());
-  // Before the weights are loaded: the process that starts reward programs is a fork of this one.
-  if (!config.reward.command.empty()) start_supervision();
-  const std::unique_ptr<Grader> grader = make_grader(config.reward);
-  const std::unique_ptr<Communicator> processes = alone();
+  // What each rank reads by itself. What one cannot read is told by all.
+  std::optional<PromptRenderer> own_renderer;
+  PromptSet problems;
+  std::unique_ptr<Grader> grader;
+  std::optional<CausalLm> model;
+  agree(ranks, [&] {
+    own_renderer.emplace(make_renderer(source.model, config.data, warn));
+    PromptSetReport report;
+    problems = load_problems(config, *own_renderer, report);
+    recorder.info("data: " + report.text());
+    // Before the weights are loaded: the process that starts reward programs is a fork of this one.
+    if (!config.reward.command.empty()) start_supervision();
+    grader = make_grader(config.reward);
+    with_tensor_errors([&] { model.emplace(make_model(source, config, device)); });
+  });
+  const PromptRenderer& renderer = *own_renderer;
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
 
-  TrainState state(make_model(source, config, device),
+  TrainState state(std::move(*model),
                    PromptStream(problems.size(), problems.fingerprint(),
                                 {.seed = seed, .shuffle = config.data.shuffle}),
-                   method.gate, adamw_options(config.optim), *processes);
+                   method.gate, adamw_options(config.optim), ranks,
+                   shard_options(config.dist, run.place));
   if (method.slow_teacher()) state.teacher.emplace(state.model);
   restore(state, source);
   last_step = state.step;
@@ -166,20 +187,21 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
     warn("the gate's signal has changed: its warm-up starts again");
   warn_of_limits(config, method, state.model.shape(), warn);
   std::optional<CausalLm> reference;
-  if (needs_reference(config.loss))
-    reference = load_model(state.reference, device, state.model.dtype());
-
-  if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
+  agree(ranks, [&] {
+    if (needs_reference(config.loss))
+      reference = load_model(state.reference, device, state.model.dtype());
+    if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
+  });
   for (const std::string& text : grader->take_warnings())
     warn(text);
   recorder.open(config, run_info(device, state.model.dtype(), std::string(method.name)),
                 state.step);
   const std::vector<TokenId> stop_ids = find_stop_ids(source.model, renderer.tokenizer(), warn);
   const std::unique_ptr<Evaluator> evaluator =
-      make_evaluator(config, renderer, stop_ids, recorder, console);
-  const bool unevaluated =
-      evaluator && evaluation_due(config, state.step) &&
-      !fs::exists(recorder.directory() / evaluation_folder(state.step) / kSummaryFile);
+      make_evaluator(config, renderer, stop_ids, recorder, console, ranks);
+  const bool unevaluated = any_of(
+      ranks, recorder.writes() && evaluator && evaluation_due(config, state.step) &&
+                 !fs::exists(recorder.directory() / evaluation_folder(state.step) / kSummaryFile));
   if (state.step >= config.train.steps && !unevaluated) {
     recorder.info(fmt::format("step {} of {}: nothing is left to do; raise train.steps to continue",
                               state.step, config.train.steps));
@@ -189,6 +211,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   const DiskPlan disk = plan_disk(state.model.shape(), config, state.model.dtype(),
                                   method.slow_teacher(), state.step);
   if (!disk.suffices()) warn(disk.warning());
+  if (ranks.size() > 1) recorder.info(run.place.text());
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));
@@ -203,7 +226,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    .problems = problems,
                    .renderer = renderer,
                    .grader = *grader,
-                   .processes = *processes,
+                   .ranks = ranks,
                    .recorder = recorder,
                    .console = console,
                    .reference = reference ? &*reference : nullptr,
@@ -291,11 +314,11 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
 }
 
 int run_training(const RunConfig& config, const RunOptions& options, Console& console,
-                 const std::function<bool()>& stop) {
-  return in_run_directory(config, options.resume, console,
-                          [&](Recorder& recorder, std::int64_t& last_step) {
-                            return train_in(recorder, config, options, console, stop, last_step);
-                          });
+                 const RunRanks& run, const std::function<bool()>& stop) {
+  return in_run_directory(
+      config, options.resume, console, run.ranks, [&](Recorder& recorder, std::int64_t& last_step) {
+        return train_in(recorder, config, options, console, run, stop, last_step);
+      });
 }
 
 }  // namespace antisd::inline cli

@@ -11,6 +11,8 @@
 #include "cli/weights/run_options.h"
 #include "config/run_config.h"
 #include "data/prompt_set.h"
+#include "dist/communicator.h"
+#include "dist/place.h"
 #include "model/model_shape.h"
 #include "run/metrics/console.h"
 
@@ -23,9 +25,15 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
 void warn_of_limits(const RunConfig& config, const Method& method, const ModelShape& shape,
                     const Warn& warn);
 
+// Where a run's rank stands, and how it reaches the others.
+struct RunRanks {
+  const Place& place;
+  Communicator& ranks;
+};
+
 // Trains in config.record.dir until train.steps or until `stop` returns true; then the last step is
 // saved. Returns the exit status: 0, or 130 if stopped. `config` must be resolved.
 int run_training(const RunConfig& config, const RunOptions& options, Console& console,
-                 const std::function<bool()>& stop);
+                 const RunRanks& run, const std::function<bool()>& stop);
 
 }  // namespace antisd::inline cli

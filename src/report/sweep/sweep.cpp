@@ -76,6 +76,10 @@ JobSpec job_of(const SweepSettings& settings, const PlannedRun& run) {
   for (const std::string& flag : {std::string("--threads"), std::to_string(settings.threads),
                                   std::string("--device"), settings.device, std::string("--quiet")})
     arguments.push_back(flag);
+  if (settings.processes > 1) {
+    arguments.emplace_back("--processes");
+    arguments.push_back(std::to_string(settings.processes));
+  }
   if (run.has_begun) arguments.emplace_back("--resume");
   return {.name = run.grid.name,
           .arguments = std::move(arguments),

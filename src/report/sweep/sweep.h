@@ -22,7 +22,8 @@ struct SweepSettings {
   Grid grid;
   std::filesystem::path directory;  // the runs are below it
   JobLimits limits;
-  int threads = 1;  // of one run
+  int threads = 1;    // of one rank of a run
+  int processes = 1;  // ranks of one run
   std::string device = "auto";
 };
 

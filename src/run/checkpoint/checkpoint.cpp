@@ -1,6 +1,9 @@
 #include "run/checkpoint/checkpoint.h"
 
+#include <exception>
+
 #include "core/error.h"
+#include "dist/agreement.h"
 #include "io/atomic_file.h"
 #include "io/system_error.h"
 #include "model/not_finite.h"
@@ -15,10 +18,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void check_finite(const CheckpointParts& parts) {
-  const auto check = [](const at::Tensor& tensor, const char* what, const std::string& name) {
-    if (!tensor.defined() || all_finite(tensor)) return;
-    throw NotFinite(fmt::format("{} of {} holds NaN or infinity", what, name));
+constexpr const char* kCheck = "check";
+constexpr const char* kGather = "save into ";  // and the folder
+
+// What is not finite in what this rank holds; empty: all is.
+std::string not_finite_text(const CheckpointParts& parts) {
+  std::string text;
+  const auto check = [&](const at::Tensor& tensor, const char* what, const std::string& name) {
+    if (!text.empty() || !tensor.defined() || all_finite(tensor)) return;
+    text = fmt::format("{} of {} holds NaN or infinity", what, name);
   };
   for (const Parameter& parameter : parts.model.parameters()) {
     check(parameter.value, "the weight", parameter.name());
@@ -26,9 +34,42 @@ void check_finite(const CheckpointParts& parts) {
     check(parameter.first_moment, "the first moment", parameter.name());
     check(parameter.second_moment, "the second moment", parameter.name());
   }
-  if (parts.teacher == nullptr) return;
+  if (parts.teacher == nullptr) return text;
   for (const Parameter& parameter : parts.teacher->parameters())
     check(parameter.value, "the teacher's weight", parameter.name());
+  return text;
+}
+
+// The other ranks begin to do what help_save_checkpoint() does for `what`.
+void call_ranks(const CheckpointParts& parts, const std::string& what) {
+  if (parts.ranks == nullptr || parts.ranks->size() == 1) return;
+  parts.call_ranks();
+  first_says(*parts.ranks, what);
+}
+
+// RunError on rank 0, also for what another rank could not write.
+void save_optimizer_together(const CheckpointParts& parts, const fs::path& folder) {
+  OptimizerSaving saving{.steps = parts.optimizer.steps(), .shard_bytes = parts.shard_bytes};
+  if (parts.ranks != nullptr) {
+    saving.rank = parts.ranks->rank();
+    saving.ranks = parts.ranks->size();
+  }
+  std::exception_ptr failure;
+  std::string problem;
+  try {
+    save_optimizer(parts.model.parameters(), parts.optimizer, folder, saving);
+  } catch (const RankLost&) {
+    throw;
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    problem = error.message();
+  }
+  const std::vector<std::string> all =
+      parts.ranks != nullptr ? parts.ranks->gather(problem) : std::vector{problem};
+  if (saving.rank > 0) return;  // rank 0 tells
+  if (failure) std::rethrow_exception(failure);
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (!all[r].empty()) throw RunError(fmt::format("rank {}: {}", r, all[r]));
 }
 
 }  // namespace
@@ -36,7 +77,11 @@ void check_finite(const CheckpointParts& parts) {
 fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
                          const CheckpointParts& parts, const Json& state) {
   const fs::path target = checkpoints / step_name(step);
-  check_finite(parts);
+  call_ranks(parts, kCheck);
+  const std::string own = not_finite_text(parts);
+  for (const std::string& problem :
+       parts.ranks != nullptr ? parts.ranks->gather(own) : std::vector{own})
+    if (!problem.empty()) throw NotFinite(problem);
   try {
     fs::create_directories(checkpoints);
     remove_unfinished(checkpoints);  // left by a killed save; they would fill the disk
@@ -45,8 +90,8 @@ fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
     if (parts.teacher != nullptr) {
       save_model(*parts.teacher, parts.origin, folder.path() / "teacher", parts.teacher->dtype());
     }
-    save_optimizer(parts.model.parameters(), parts.optimizer.steps(),
-                   folder.path() / "optimizer.safetensors");
+    call_ranks(parts, kGather + folder.path().string());
+    save_optimizer_together(parts, folder.path());
     write_file_atomically(folder.path() / "state.json",
                           state.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
     write_manifest(folder.path(), step);
@@ -60,8 +105,17 @@ fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
   return target;
 }
 
+void help_save_checkpoint(const CheckpointParts& parts) {
+  const std::string what = first_says(*parts.ranks, "");
+  if (what == kCheck) {
+    parts.ranks->gather(not_finite_text(parts));
+  } else {
+    save_optimizer_together(parts, what.substr(std::string(kGather).size()));
+  }
+}
+
 Json load_checkpoint(const fs::path& checkpoint, CausalLm& model, AdamW& optimizer) {
-  load_optimizer(model, optimizer, checkpoint / "optimizer.safetensors", checkpoint / "model");
+  load_optimizer(model, optimizer, checkpoint, checkpoint / "model");
   const fs::path file = checkpoint / "state.json";
   return parse_json(read_file(file), file.string());
 }

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ struct CheckpointParts {
   const AdamW& optimizer;
   std::filesystem::path origin;       // source of the config and tokenizer files in model/
   const CausalLm* teacher = nullptr;  // into teacher/, in its own precision
+  // With several ranks: how rank 0 reaches the others, and what makes each of them call
+  // help_save_checkpoint() once.
+  Communicator* ranks = nullptr;
+  std::function<void()> call_ranks = {};
+  std::int64_t shard_bytes = 5'000'000'000;  // of the optimizer's files
 };
 
 // Weights are saved in the model's compute precision, masters of higher precision beside the
@@ -38,11 +44,16 @@ struct CheckpointParts {
 // step is replaced. RunError if writing fails: all earlier checkpoints are then still complete,
 // nothing of the new one is left, and the run may continue. NotFinite, before anything is written,
 // if a weight, master or moment is not finite.
+//
+// The files know no ranks: the same state gives the same bytes. With several ranks, rank 0 saves
+// and calls the others when it needs what they hold.
 std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step,
                                       const CheckpointParts& parts, const Json& state);
+void help_save_checkpoint(const CheckpointParts& parts);
 
-// Restores weights, moments and step count bit for bit, also on another kind of device; returns the
-// state. InputError for a checkpoint of another model.
+// Restores weights, moments and step count bit for bit, also on another kind of device or another
+// number of ranks, which all call it; returns the state. InputError for a checkpoint of another
+// model.
 Json load_checkpoint(const std::filesystem::path& checkpoint, CausalLm& model, AdamW& optimizer);
 
 struct FoundCheckpoint {

@@ -1,9 +1,11 @@
 #include "run/checkpoint/checkpoint_keeper.h"
 
 #include <cmath>
-#include <thread>
+#include <numeric>
 
+#include "core/start_thread.h"
 #include "core/stopwatch.h"
+#include "dist/agreement.h"
 #include "io/system_error.h"
 #include "model/not_finite.h"
 #include "run/checkpoint/folders.h"
@@ -32,8 +34,17 @@ std::optional<FoundCheckpoint> newest_below(const std::filesystem::path& checkpo
 }  // namespace
 
 CheckpointKeeper::CheckpointKeeper(const CheckpointConfig& config, Recorder& recorder,
-                                   std::int64_t step, std::vector<std::chrono::milliseconds> pauses)
-    : config_(config), recorder_(recorder), saved_step_(step), pauses_(std::move(pauses)) {}
+                                   Communicator& ranks, std::int64_t step,
+                                   std::vector<std::chrono::milliseconds> pauses)
+    : config_(config),
+      recorder_(recorder),
+      ranks_(ranks.beside()),
+      saved_step_(step),
+      pauses_(std::move(pauses)) {}
+
+CheckpointKeeper::~CheckpointKeeper() {
+  if (begun_) begun_->thread.join();
+}
 
 // Half a minute in all: a batch system that ends a job seldom waits longer.
 std::vector<std::chrono::milliseconds> CheckpointKeeper::usual_pauses() {
@@ -79,60 +90,132 @@ void CheckpointKeeper::note_best(std::int64_t step, const StepRow& row,
   if (is_better(value, best)) best = {metric, *value, step};
 }
 
-void CheckpointKeeper::try_save(std::int64_t step, const StepRow& row,
-                                std::optional<BestCheckpoint>& best, const Write& write) {
-  Stopwatch clock;
-  const std::optional<BestCheckpoint> best_before = best;
+CheckpointKeeper::Save CheckpointKeeper::prepare(std::int64_t step, const StepRow& row,
+                                                 std::optional<BestCheckpoint>& best) {
+  Save save{.step = step, .best_before = best};
   note_best(step, row, best);
-  try {
-    recorder_.restore_directory();
-    try {
-      write(folder());
-    } catch (const WriteError& error) {
-      // What this save would prune may go first; the newest one and the good one stay.
-      if (!error.is_full() || config_.keep < 2 || !prune(config_.keep - 1, best_before)) throw;
-      recorder_.warn(fmt::format("step {}: {}; an older checkpoint was removed to make room", step,
-                                 error.message()));
-      write(folder());
-    }
-  } catch (...) {
-    best = best_before;
-    seconds_ += clock.lap();
-    throw;
-  }
-  saved_step_ = step;
-  prune(config_.keep, best);
-  seconds_ += clock.lap();
+  save.best = best;
+  return save;
 }
 
-bool CheckpointKeeper::prune(std::int64_t keep, const std::optional<BestCheckpoint>& best) const {
-  if (!good_step_) return false;
-  Retention retention{
-      .keep = keep, .best_step = {}, .good_step = good_step_, .newest = saved_step_};
+void CheckpointKeeper::save_once(const Save& save, const Write& write) {
+  recorder_.restore_directory();
+  try {
+    write();
+  } catch (const WriteError& error) {
+    // What this save would prune may go first; the newest one and the good one stay.
+    if (!error.is_full() || config_.keep < 2 ||
+        !prune(config_.keep - 1, save.best_before, saved_step_))
+      throw;
+    recorder_.warn(fmt::format("step {}: {}; an older checkpoint was removed to make room",
+                               save.step, error.message()));
+    write();
+  }
+  prune(config_.keep, save.best, save.step);
+}
+
+bool CheckpointKeeper::prune(std::int64_t keep, const std::optional<BestCheckpoint>& best,
+                             std::int64_t newest) const {
+  if (!good_step_ || !recorder_.writes()) return false;
+  Retention retention{.keep = keep, .best_step = {}, .good_step = good_step_, .newest = newest};
   if (best) retention.best_step = best->step;
   return !prune_checkpoints(folder(), retention).empty();
 }
 
-void CheckpointKeeper::save(std::int64_t step, const StepRow& row,
-                            std::optional<BestCheckpoint>& best, const Write& write) {
+bool CheckpointKeeper::together(const Writing& writing,
+                                const std::function<bool(const Write&)>& save) {
+  bool saved = false;
+  lead(
+      *ranks_,
+      [&](const std::function<void()>& call) {
+        saved = save([&] { writing.write(folder(), *ranks_, call); });
+      },
+      [&] { writing.help(*ranks_); });
+  return first_says(*ranks_, saved ? "saved" : "") == "saved";
+}
+
+bool CheckpointKeeper::save_or_warn(const Save& save, const Write& write) {
   try {
-    try_save(step, row, best, write);
+    save_once(save, write);
+    return true;
   } catch (const NotFinite&) {
+    throw;
+  } catch (const RankLost&) {
     throw;
   } catch (const RunError& error) {
     recorder_.warn(
         fmt::format("STEP {} WAS NOT SAVED: {}. The run goes on; checkpoints from before are whole",
-                    step, error.message()));
+                    save.step, error.message()));
+    return false;
   }
 }
 
+void CheckpointKeeper::begin_save(std::int64_t step, const StepRow& row,
+                                  std::optional<BestCheckpoint>& best, const MakeWriting& make) {
+  finish_save(best);
+  Stopwatch clock;
+  begun_ = std::make_unique<Save>(prepare(step, row, best));
+  try {
+    begun_->thread = start_thread([this, save = begun_.get(), writing = make()] {
+      try {
+        save->saved =
+            together(writing, [&](const Write& write) { return save_or_warn(*save, write); });
+      } catch (...) {
+        save->failure = std::current_exception();
+      }
+    });
+  } catch (...) {
+    begun_.reset();
+    throw;
+  }
+  seconds_ += clock.lap();
+}
+
+void CheckpointKeeper::finish_save(std::optional<BestCheckpoint>& best) {
+  if (!begun_) return;
+  Stopwatch clock;
+  ranks_->enter(fmt::format("saving of step {}", begun_->step));
+  begun_->thread.join();
+  seconds_ += clock.lap();
+  const std::unique_ptr<Save> save = std::move(begun_);
+  if (save->saved) {
+    saved_step_ = save->step;
+  } else {
+    best = save->best_before;
+  }
+  if (save->failure) std::rethrow_exception(save->failure);
+}
+
 void CheckpointKeeper::save_last(std::int64_t step, const StepRow& row,
-                                 std::optional<BestCheckpoint>& best, const Write& write,
+                                 std::optional<BestCheckpoint>& best, const MakeWriting& make,
                                  const std::function<bool()>& stop) {
+  finish_save(best);
+  if (saved(step)) return;
+  Stopwatch clock;
+  const Save save = prepare(step, row, best);
+  ranks_->enter(fmt::format("saving of step {}", step));
+  try {
+    together(make(), [&](const Write& write) {
+      save_until(save, write, stop);
+      return true;
+    });
+  } catch (...) {
+    best = save.best_before;
+    throw;
+  }
+  saved_step_ = step;
+  seconds_ += clock.lap();
+}
+
+void CheckpointKeeper::save_until(const Save& save, const Write& write,
+                                  const std::function<bool()>& stop) {
+  const std::int64_t step = save.step;
   for (std::size_t tries = 0;; ++tries) {
     try {
-      return try_save(step, row, best, write);
+      return save_once(save, write);
     } catch (const NotFinite&) {
+      throw;
+    } catch (const RankLost&) {
       throw;
     } catch (const RunError& error) {
       if (may_pass(error) && tries < pauses_.size()) {
@@ -169,7 +252,7 @@ bool CheckpointKeeper::pause(std::size_t number, const std::function<bool()>& st
 void CheckpointKeeper::proved(const std::optional<BestCheckpoint>& best) {
   if (saved_step_ == 0 || good_step_ == saved_step_) return;
   good_step_ = saved_step_;
-  prune(config_.keep, best);
+  prune(config_.keep, best, saved_step_);
 }
 
 RunError CheckpointKeeper::not_finite_error(const RunError& error, std::int64_t step, double lr,

@@ -3,10 +3,13 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "dist/agreement.h"
+#include "dist/in_process.h"
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "model/not_finite.h"
@@ -339,6 +342,50 @@ TEST(Checkpoint, NothingIsSavedOfNumbersThatAreNone) {
               HasSubstr("the second moment of"));
   EXPECT_THAT(refused_at(&Parameter::master, -INFINITY, at::kBFloat16),
               HasSubstr("the master weight of"));
+}
+
+// A state of more than shard_bytes: several files, written by several ranks, the same ones however
+// many there are.
+TEST(Checkpoint, ALargeStateIsCutIntoFilesWithAnIndex) {
+  const testing::TemporaryFolder folder;
+  std::string expected;
+  std::map<std::string, std::string> files;
+  for (const int size : {1, 3}) {
+    const fs::path checkpoints = folder / std::to_string(size);
+    run_ranks(size, [&](Communicator& ranks) {
+      SmallRun run("qwen3_moe_mixed", at::kBFloat16, ranks, {.members = size});
+      run.train_step(ranks);
+      CheckpointParts parts{.model = run.model,
+                            .optimizer = run.optimizer,
+                            .origin = run.origin,
+                            .ranks = &ranks,
+                            .shard_bytes = 20'000};
+      lead(
+          ranks,
+          [&](const std::function<void()>& call) {
+            parts.call_ranks = call;
+            save_checkpoint(checkpoints, 1, parts, run.state());
+          },
+          [&] { help_save_checkpoint(parts); });
+      if (size == 1) expected = run.bytes();
+    });
+    std::map<std::string, std::string> found;
+    for (const auto& entry : fs::recursive_directory_iterator(checkpoints / "step-000001"))
+      if (entry.is_regular_file())
+        found[entry.path().lexically_relative(checkpoints).string()] = read_file(entry.path());
+    if (size == 1) files = found;
+    EXPECT_TRUE(found == files);
+  }
+  EXPECT_TRUE(files.contains("step-000001/optimizer.safetensors.index.json"));
+  EXPECT_FALSE(files.contains("step-000001/optimizer.safetensors"));
+  verify_checkpoint(folder / "3/step-000001");
+  SmallRun again("qwen3_moe_mixed", at::kBFloat16);
+  load_checkpoint(folder / "3/step-000001", again.model, again.optimizer);
+  EXPECT_TRUE(again.bytes() == expected);
+  for (const auto& [name, bytes] : files)
+    if (name.starts_with("step-000001/optimizer-00002-of-")) fs::remove(folder / "3" / name);
+  EXPECT_THAT(testing::error_of([&] { verify_checkpoint(folder / "3/step-000001"); }),
+              HasSubstr("optimizer-00002-of-"));
 }
 
 }  // namespace

@@ -21,7 +21,10 @@ constexpr int kFormat = 1;
 constexpr std::int64_t kMaxManifestBytes = 16 << 20;
 constexpr const char* kRemedy = "use another checkpoint";
 // Files that every checkpoint needs, whatever its manifest says.
-constexpr const char* kEssential[] = {"model/config.json", "optimizer.safetensors", "state.json"};
+constexpr const char* kEssential[] = {"model/config.json", "state.json"};
+// One of them.
+constexpr const char* kOptimizer = "optimizer.safetensors";
+constexpr const char* kOptimizerIndex = "optimizer.safetensors.index.json";
 
 struct Entry {
   std::string path;  // relative, with '/'
@@ -71,6 +74,8 @@ std::vector<Entry> read_entries(const fs::path& folder, std::int64_t step) {
   for (const char* name : kEssential) {
     if (!names.contains(name)) refuse(manifest, fmt::format("it does not list {}", name));
   }
+  if (!names.contains(kOptimizer) && !names.contains(kOptimizerIndex))
+    refuse(manifest, fmt::format("it does not list {}", kOptimizer));
   return entries;
 }
 

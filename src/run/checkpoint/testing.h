@@ -7,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "core/testing.h"
+#include "dist/in_process.h"
 #include "model/weights.h"
 #include "run/checkpoint/checkpoint.h"
 
@@ -14,19 +15,32 @@ namespace antisd::testing {
 
 struct SmallRun {
   std::filesystem::path origin;
-  std::unique_ptr<Communicator> processes = alone();
   CausalLm model;
   AdamW optimizer;
 
   explicit SmallRun(const std::string& name = "qwen3_moe_mixed", at::ScalarType dtype = at::kFloat)
+      : SmallRun(name, dtype, one_rank(), {}) {}
+  SmallRun(const std::string& name, at::ScalarType dtype, Communicator& ranks, ShardOptions shard)
       : origin(fixture("model") / name),
         model(load_model(origin, at::kCPU, dtype)),
-        optimizer(model, {}, *processes) {}
+        optimizer(model, {}, ranks, shard) {}
 
   // A training step without a batch: the gradients depend on the weights.
   void train_step() {
     for (Parameter& parameter : model.parameters())
       parameter.value.mutable_grad() = parameter.value.detach().sin() + 0.01;
+    optimizer.step(1e-2);
+  }
+
+  // With several ranks: of them only rank 0 has a gradient.
+  void train_step(Communicator& ranks) {
+    if (ranks.size() == 1) return train_step();
+    optimizer.begin_round(1);
+    if (ranks.rank() == 0) {
+      for (Parameter& parameter : model.parameters())
+        parameter.value.mutable_grad() = parameter.value.detach().sin() + 0.01;
+    }
+    optimizer.end_round();
     optimizer.step(1e-2);
   }
 

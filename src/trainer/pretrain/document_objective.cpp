@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/check.h"
+#include "trainer/gradient_pass.h"
 
 namespace antisd::inline trainer {
 
@@ -19,19 +20,14 @@ std::vector<TargetSequence> document_sequences(std::span<const TrainingDocument>
   return sequences;
 }
 
-DocumentObjective::DocumentObjective(at::Device device)
-    : loss_(at::zeros({}, at::TensorOptions(device).dtype(at::kDouble))) {}
-
 Derivative DocumentObjective::differentiate(const PassView& pass) {
-  loss_.sub_(pass.scores.logp.detach().sum(at::kDouble));
-  counted_ += pass.scores.logp.numel();
-  return {.by_logp = {-1 / static_cast<double>(pass.mean.tokens)}};
+  return {.loss_sum = -pass.scores.logp.detach().sum(at::kDouble),
+          .by_logp = {-1 / static_cast<double>(pass.mean.tokens)}};
 }
 
-void DocumentObjective::finish() {
-  sums["loss"].add_sum(loss_.item<double>(), counted_);
-  loss_.zero_();
-  counted_ = 0;
+void DocumentObjective::account(std::span<const TargetSequence> sequences,
+                                const MicroBatchResult& result, MeanOver /*mean*/) {
+  sums["loss"].add_sum(result.loss_sum, mean_over(sequences).tokens);
 }
 
 }  // namespace antisd::inline trainer

@@ -1,8 +1,7 @@
 // Supervised text as an objective: the cross-entropy of the tokens in the loss.
 //
-//   DocumentObjective objective(model.device());
+//   DocumentObjective objective;
 //   gradients.update(lr, {document_sequences(documents)}, mean, objective);
-//   objective.finish();
 //   objective.sums.mean("loss");  // nats, over the tokens in the loss
 #pragma once
 
@@ -19,16 +18,11 @@ std::vector<TargetSequence> document_sequences(std::span<const TrainingDocument>
 
 class DocumentObjective : public Objective {
  public:
-  explicit DocumentObjective(at::Device device);
-
-  // The sum of the log-probabilities stays on the device until finish().
+  // Only the sum of the losses leaves the device, in nats.
   ObjectiveNeeds needs() const override { return {.scores_on_host = false}; }
   Derivative differentiate(const PassView& pass) override;
-  void finish() override;
-
- private:
-  at::Tensor loss_;  // fp64 scalar: nats
-  std::int64_t counted_ = 0;
+  void account(std::span<const TargetSequence> sequences, const MicroBatchResult& result,
+               MeanOver mean) override;
 };
 
 }  // namespace antisd::inline trainer

@@ -38,10 +38,9 @@ struct Small {
   double add_gradients(std::span<const TrainingDocument> all, GradientPassOptions options = {}) {
     options.pack.share = false;
     const PassBatch batch{.sequences = document_sequences(all)};
-    DocumentObjective objective(at::kCPU);
+    DocumentObjective objective;
     GradientPass(model, *optimizer, options)
         .add_gradients(batch, mean_over(batch.sequences), objective);
-    objective.finish();
     return objective.sums.mean("loss");
   }
 
@@ -73,9 +72,9 @@ TEST(DocumentObjective, IsTheCrossEntropyOfTheTokensThatCount) {
   const std::vector<TargetSequence> sequences = document_sequences(all);
   EXPECT_EQ(mean_over(sequences).tokens, 8);
   EXPECT_EQ(mean_over(sequences).sequences, std::ssize(sequences));
-  DocumentObjective objective(at::kCPU);
-  measure(small.model, sequences, {.micro_batch_tokens = 7}, mean_over(sequences), objective);
-  objective.finish();
+  DocumentObjective objective;
+  measure(small.model, *small.processes, sequences, {.micro_batch_tokens = 7}, mean_over(sequences),
+          objective);
   EXPECT_EQ(objective.sums.at("loss").count, 8);
   EXPECT_NEAR(objective.sums.mean("loss"), plain_cross_entropy(small.model, all), 1e-6);
 }

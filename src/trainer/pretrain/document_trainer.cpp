@@ -5,8 +5,11 @@
 
 #include "algo/response_text.h"
 #include "core/stopwatch.h"
+#include "dist/agreement.h"
+#include "dist/message.h"
 #include "model/not_finite.h"
 #include "ops/device.h"
+#include "ops/tensor_errors.h"
 #include "run/checkpoint/checkpoint.h"
 #include "trainer/saved_state.h"
 #include "trainer/step_record.h"
@@ -16,6 +19,13 @@ namespace {
 
 constexpr std::size_t kLoggedSamples = 2;
 constexpr std::size_t kTextPromptTokens = 16;  // of a text that is to be continued
+
+// What a sampled response continues.
+std::vector<TokenId> shown_tokens(const TrainingDocument& document) {
+  const std::size_t own = document.prompt_tokens();
+  const std::size_t tokens = own > 1 ? own : std::min(kTextPromptTokens, document.ids.size() - 1);
+  return {document.ids.begin(), document.ids.begin() + std::ptrdiff_t(tokens)};
+}
 
 }  // namespace
 
@@ -48,10 +58,11 @@ DocumentTrainer::DocumentTrainer(DocumentTrainerParts parts)
       state_(parts_.state),
       schedule_(make_schedule(config_.optim, config_.train.steps)),
       peak_flops_(peak_flops(state_.model.device())),
-      keeper_(config_.checkpoint, parts_.recorder, state_.step) {}
+      keeper_(config_.checkpoint, parts_.recorder, state_.optimizer.ranks(), state_.step) {}
 
 GradientPassOptions DocumentTrainer::pass_options() const {
   return {.micro_batch_tokens = config_.train.micro_batch_tokens,
+          .micro_batches = config_.train.micro_batches,
           .gradient_checkpointing = config_.model.gradient_checkpointing,
           .pack = {.share = false},
           .noun = "document"};
@@ -62,7 +73,9 @@ bool DocumentTrainer::run(const std::function<bool()>& stop) {
       parts_.console,
       {.label = "pretrain", .unit = "step", .total = config_.train.steps, .done = state_.step});
   DocumentsAhead ahead(parts_.documents, state_.step, config_.train.steps);
-  while (state_.step < config_.train.steps && !stop()) {
+  Communicator& ranks = state_.optimizer.ranks();
+  while (state_.step < config_.train.steps && !any_of(ranks, stop())) {
+    ranks.enter(fmt::format("step {}", state_.step + 1));
     checked_step(ahead.next());
     bar.update(state_.step,
                {{"loss", last_row_.metrics.find("train/loss").value_or(NAN)},
@@ -89,9 +102,8 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   const double lr = schedule_.at(state_.step), save_s = keeper_.take_seconds();
   const PassBatch batch{.sequences = document_sequences(documents)};
   const MeanOver mean = mean_over(batch.sequences);
-  DocumentObjective objective(state_.model.device());
+  DocumentObjective objective;
   const UpdateReport report = update(documents, batch, mean, lr, objective);
-  objective.finish();
   const double loss = objective.sums.mean("loss"), seconds = clock.lap();
   if (!std::isfinite(loss)) throw NotFinite("the loss is not finite");
   ++state_.step;
@@ -105,10 +117,11 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   metrics.set("train/lr", lr);
   metrics.set("perf/total_num_tokens", tokens);
   metrics.set("perf/loss_tokens", static_cast<double>(mean.tokens));
-  metrics.set("perf/throughput", tokens / seconds);
+  const double own_tokens = tokens / state_.optimizer.ranks().size();  // per rank, as in train
+  metrics.set("perf/throughput", own_tokens / seconds);
   if (peak_flops_) {
     const auto parameters = static_cast<double>(state_.model.shape().active_parameter_count());
-    metrics.set("perf/mfu", 6 * parameters * tokens / seconds / *peak_flops_);
+    metrics.set("perf/mfu", 6 * parameters * own_tokens / seconds / *peak_flops_);
   }
   metrics.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
   metrics.set("timing_s/step", seconds);
@@ -128,9 +141,9 @@ void DocumentTrainer::evaluate(MetricSet& metrics) {
   std::string text = fmt::format("step {}: loss {:.4f}", state_.step, *metrics.find("train/loss"));
   if (!parts_.held_out.empty()) {
     const std::vector<TargetSequence> held_out = document_sequences(parts_.held_out);
-    DocumentObjective objective(state_.model.device());
-    measure(state_.model, held_out, pass_options(), mean_over(held_out), objective);
-    objective.finish();
+    DocumentObjective objective;
+    measure(state_.model, state_.optimizer.ranks(), held_out, pass_options(), mean_over(held_out),
+            objective);
     const double loss = objective.sums.mean("loss");
     metrics.set("val/loss", loss);
     text += fmt::format(", held-out loss {:.4f}", loss);
@@ -143,39 +156,56 @@ void DocumentTrainer::evaluate(MetricSet& metrics) {
   parts_.recorder.info(text);
 }
 
-void DocumentTrainer::sample(MetricSet& metrics) {
+// A response to each prompt; each rank samples a part of them.
+std::vector<std::string> DocumentTrainer::sample_texts() {
+  Communicator& ranks = state_.optimizer.ranks();
+  const auto size = static_cast<std::size_t>(ranks.size());
   std::vector<RolloutRequest> requests;
-  for (const TrainingDocument& document : parts_.prompts) {
-    const std::size_t own = document.prompt_tokens();
-    const std::size_t tokens = own > 1 ? own : std::min(kTextPromptTokens, document.ids.size() - 1);
-    requests.push_back({{document.ids.begin(), document.ids.begin() + std::ptrdiff_t(tokens)},
-                        1,
-                        static_cast<std::uint32_t>(requests.size())});
-  }
+  for (auto i = static_cast<std::size_t>(ranks.rank()); i < parts_.prompts.size(); i += size)
+    requests.push_back({shown_tokens(parts_.prompts[i]), 1, static_cast<std::uint32_t>(i)});
   RolloutOptions options;
   options.max_sequence_tokens =
       std::min(config_.pretrain.sequence_tokens, state_.model.shape().max_positions);
   options.stop_ids = parts_.stop_ids;
   options.seed = static_cast<std::uint64_t>(config_.train.seed);
   options.step = static_cast<std::uint32_t>(state_.step);
-  SampleBatch samples = engine_.generate(state_.model, requests, options);
-  engine_.release();
+  const std::vector<std::string> all = gather_agreed(ranks, [&] {
+    MessageWriter own;
+    with_tensor_errors([&] {
+      if (requests.empty()) return;
+      SampleBatch samples = engine_.generate(state_.model, requests, options);
+      for (SampleGroup& group : samples.groups) {
+        add_texts(group.samples, parts_.tokenizer);
+        own.add(group.samples[0].text);
+      }
+    });
+    engine_.release();
+    return own.bytes();
+  });
+  std::vector<std::string> texts(parts_.prompts.size());
+  for (std::size_t r = 0; r < size; ++r) {
+    MessageReader reader(all[r]);
+    for (std::size_t i = r; i < texts.size(); i += size)
+      texts[i] = reader.take_text();
+  }
+  return texts;
+}
 
+void DocumentTrainer::sample(MetricSet& metrics) {
+  const std::vector<std::string> texts = sample_texts();
   std::map<std::string, std::pair<double, double>> right;  // and total, by kind of problem
-  for (std::size_t i = 0; i < samples.groups.size(); ++i) {
-    add_texts(samples.groups[i].samples, parts_.tokenizer);
-    const std::string& response = samples.groups[i].samples[0].text;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
     const TrainingDocument& document = parts_.prompts[i];
     if (i < kLoggedSamples) {
       parts_.recorder.note(
           fmt::format("step {} sample: {} >>> {}", state_.step,
-                      to_json_line(Json(parts_.tokenizer.decode(requests[i].prompt_ids))),
-                      to_json_line(Json(response))));
+                      to_json_line(Json(parts_.tokenizer.decode(shown_tokens(document)))),
+                      to_json_line(Json(texts[i]))));
     }
     if (parts_.grader == nullptr || document.bench.empty()) continue;
     auto& [sum, count] = right[document.bench];
     sum +=
-        parts_.grader->grade({.response = response, .problem = document.prompt}).reward.value_or(0);
+        parts_.grader->grade({.response = texts[i], .problem = document.prompt}).reward.value_or(0);
     ++count;
   }
   for (const auto& [bench, counts] : right)
@@ -198,16 +228,29 @@ UpdateReport DocumentTrainer::update(std::span<const TrainingDocument> documents
   }
 }
 
-CheckpointKeeper::Write DocumentTrainer::writer() const {
-  return [this](const std::filesystem::path& folder) {
-    save_checkpoint(folder, state_.step, {state_.model, state_.optimizer, parts_.origin},
-                    to_json(state_));
-  };
+CheckpointParts DocumentTrainer::checkpoint(Communicator& ranks) const {
+  return {.model = state_.model,
+          .optimizer = state_.optimizer,
+          .origin = parts_.origin,
+          .ranks = &ranks};
+}
+
+CheckpointKeeper::Writing DocumentTrainer::writing() const {
+  return {.write =
+              [this, step = state_.step, saved = to_json(state_)](
+                  const std::filesystem::path& folder, Communicator& ranks,
+                  const std::function<void()>& call) {
+                CheckpointParts parts = checkpoint(ranks);
+                parts.call_ranks = call;
+                save_checkpoint(folder, step, parts, saved);
+              },
+          .help = [this](Communicator& ranks) { help_save_checkpoint(checkpoint(ranks)); }};
 }
 
 void DocumentTrainer::save() {
   try {
-    keeper_.save(state_.step, last_row_, state_.best, writer());
+    keeper_.begin_save(state_.step, last_row_, state_.best, [this] { return writing(); });
+    keeper_.finish_save(state_.best);  // the next step has no phase that leaves the weights alone
   } catch (const NotFinite& error) {
     throw diverged(error);
   }
@@ -215,7 +258,8 @@ void DocumentTrainer::save() {
 
 void DocumentTrainer::save_last(const std::function<bool()>& stop) {
   try {
-    keeper_.save_last(state_.step, last_row_, state_.best, writer(), stop);
+    keeper_.save_last(
+        state_.step, last_row_, state_.best, [this] { return writing(); }, stop);
   } catch (const NotFinite& error) {
     throw diverged(error);
   }

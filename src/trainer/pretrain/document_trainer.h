@@ -1,4 +1,5 @@
-// The training loop for documents.
+// The training loop for documents. With several ranks all have the same documents, and the passes
+// over the model are dealt out; rank 0 writes.
 //
 //   DocumentTrainer trainer({config, state, *documents, tokenizer, recorder, console});
 //   const bool whole = trainer.run([] { return StopSignals::received(); });
@@ -23,8 +24,9 @@ namespace antisd::inline trainer {
 // Everything that a resumed run depends on. Documents are a function of the step, so there is no
 // cursor.
 struct DocumentState {
-  DocumentState(CausalLm policy, const AdamWOptions& adamw, Communicator& processes)
-      : model(std::move(policy)), optimizer(model, adamw, processes) {}
+  DocumentState(CausalLm policy, const AdamWOptions& adamw, Communicator& ranks,
+                ShardOptions shard = {})
+      : model(std::move(policy)), optimizer(model, adamw, ranks, shard) {}
   DocumentState(const DocumentState&) = delete;  // the optimizer points at the model
   DocumentState& operator=(const DocumentState&) = delete;
 
@@ -68,7 +70,9 @@ class DocumentTrainer {
   void step(std::span<const TrainingDocument> documents);
   void evaluate(MetricSet& metrics);
   void sample(MetricSet& metrics);
-  CheckpointKeeper::Write writer() const;
+  std::vector<std::string> sample_texts();
+  CheckpointParts checkpoint(Communicator& ranks) const;
+  CheckpointKeeper::Writing writing() const;
   void save();
   void save_last(const std::function<bool()>& stop);
   RunError diverged(const NotFinite& error) const;

@@ -1,0 +1,256 @@
+// Training on several ranks, as threads, against one process: the same bits.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+
+#include "dist/in_process.h"
+#include "io/atomic_file.h"
+#include "run/checkpoint/checkpoint.h"
+#include "trainer/testing.h"
+#include "trainer/trainer.h"
+
+namespace antisd::inline trainer {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using testing::SmallTraining;
+using testing::weight_bytes;
+
+using Settings = std::vector<std::string>;
+
+// What a run leaves: weights, rows without times, rollouts, the files of checkpoints.
+struct Outcome {
+  std::string weights;
+  std::vector<Json> metrics;
+  std::vector<std::string> rollouts;
+  std::map<std::string, std::string> checkpoints;  // bytes by path
+};
+
+bool is_time(const std::string& name) {
+  return name.starts_with("timing_s/") || name.starts_with("perf/");
+}
+
+Outcome outcome_of(const SmallTraining& training) {
+  Outcome outcome{.weights = weight_bytes(training.state->model)};
+  const std::filesystem::path& run = training.recorder->directory();
+  for (Json row : training.rows("metrics.jsonl")) {
+    std::vector<std::string> times;
+    for (const auto& [name, value] : row.items())
+      if (is_time(name)) times.push_back(name);
+    for (const std::string& name : times)
+      row.erase(name);
+    outcome.metrics.push_back(row);
+  }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
+    if (!entry.is_regular_file()) continue;
+    const std::string path = entry.path().lexically_relative(run).string();
+    if (path.starts_with("checkpoints/")) outcome.checkpoints[path] = read_file(entry.path());
+    if (path.starts_with("rollouts/")) outcome.rollouts.push_back(path + read_file(entry.path()));
+  }
+  std::ranges::sort(outcome.rollouts);
+  return outcome;
+}
+
+Outcome train_alone(const Settings& settings) {
+  SmallTraining training(settings);
+  EXPECT_TRUE(training.run());
+  return outcome_of(training);
+}
+
+// Rank 0's outcome; all ranks must end with the same weights.
+Outcome train_on(int size, const Settings& settings, ShardOptions shard = {}) {
+  Outcome first;
+  std::vector<std::string> weights(static_cast<std::size_t>(size));
+  run_ranks(size, [&](Communicator& ranks) {
+    SmallTraining training(settings, ranks, shard);
+    EXPECT_TRUE(training.run());
+    weights[static_cast<std::size_t>(ranks.rank())] = weight_bytes(training.state->model);
+    if (ranks.rank() == 0) first = outcome_of(training);
+  });
+  for (const std::string& own : weights)
+    EXPECT_EQ(own, first.weights);
+  return first;
+}
+
+void expect_same(const Outcome& found, const Outcome& expected) {
+  EXPECT_EQ(found.metrics, expected.metrics);
+  EXPECT_EQ(found.rollouts, expected.rollouts);
+  EXPECT_TRUE(found.weights == expected.weights);
+  ASSERT_EQ(found.checkpoints.size(), expected.checkpoints.size());
+  for (const auto& [path, bytes] : expected.checkpoints) {
+    ASSERT_TRUE(found.checkpoints.contains(path)) << path;
+    EXPECT_TRUE(found.checkpoints.at(path) == bytes) << path;
+  }
+}
+
+Settings with(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+class RanksOfMethod : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RanksOfMethod, ThreeGiveTheBitsOfOne) {
+  const Settings settings = {fmt::format("method.name={}", GetParam()), "train.steps=4",
+                             "train.micro_batches=3", "checkpoint.every=2"};
+  const Outcome expected = train_alone(settings);
+  ASSERT_THAT(expected.metrics, SizeIs(4));
+  expect_same(train_on(3, settings), expected);
+  expect_same(train_on(3, settings, {.members = 3, .gradients = true}), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, RanksOfMethod,
+                         ::testing::Values("grpo", "sd", "opd", "antisd", "sdpo",
+                                           "antisd-reverse-kl", "antisd-no-gate",
+                                           "antisd-close-0.90", "antisd-close-0.95",
+                                           "antisd-multiplicative", "antisd-student-gate",
+                                           "antisd-no-teacher", "antisd-two-sided"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase_if(name, [](char c) { return !std::isalnum(c); });
+                           return name;
+                         });
+
+// Fewer prompts than ranks, fewer micro-batches than ranks, and grades that fail.
+TEST(Ranks, SomeMayHaveNothingToDo) {
+  const Settings settings = {"train.steps=3", "rollout.prompts_per_step=2", "rollout.group_size=3",
+                             "train.micro_batches=2"};
+  expect_same(train_on(4, settings), train_alone(settings));
+  expect_same(train_on(4, settings, {.members = 2}), train_alone(settings));
+}
+
+TEST(Ranks, MiniBatchesAndEpochsAreCutAlike) {
+  const Settings settings = {"train.steps=3", "train.minibatches=3", "train.epochs=2",
+                             "train.micro_batches=2"};
+  for (const char* method : {"antisd", "sdpo"}) {
+    const Settings own = with(settings, {fmt::format("method.name={}", method)});
+    expect_same(train_on(2, own, {.members = 2}), train_alone(own));
+  }
+}
+
+// Without the key a mini-batch is cut into one micro-batch per rank: another rounding of the
+// gradient, and nothing else in the first step.
+TEST(Ranks, TheFirstStepIsThatOfOneProcessHoweverItIsCut) {
+  const Settings settings = {"train.steps=1"};
+  Outcome expected = train_alone(settings), found = train_on(3, settings);
+  ASSERT_THAT(found.metrics, SizeIs(1));
+  const double norm = expected.metrics[0]["actor/grad_norm"].get<double>();
+  EXPECT_NEAR(found.metrics[0]["actor/grad_norm"].get<double>(), norm, 1e-5 * norm);
+  for (Outcome* outcome : {&expected, &found})
+    outcome->metrics[0].erase("actor/grad_norm");
+  EXPECT_EQ(found.metrics, expected.metrics);
+  EXPECT_EQ(found.rollouts, expected.rollouts);
+}
+
+// Saved by three ranks that divide the optimizer, continued by one, by two and by three.
+TEST(Ranks, ARunGoesOnWithAnotherNumberOfThem) {
+  const Settings all = {"train.steps=4", "train.micro_batches=3", "checkpoint.every=2",
+                        "optim.schedule=constant"};
+  const Outcome expected = train_alone(all);
+  const testing::TemporaryFolder kept;
+  run_ranks(3, [&](Communicator& ranks) {
+    SmallTraining half(with(all, {"train.steps=2"}), ranks, {.members = 3});
+    EXPECT_TRUE(half.run());
+    if (ranks.rank() != 0) return;
+    std::filesystem::copy(half.recorder->directory() / "checkpoints" / "step-000002",
+                          kept / "step-000002", std::filesystem::copy_options::recursive);
+  });
+  for (const int size : {1, 2, 3}) {
+    run_ranks(size, [&](Communicator& ranks) {
+      SmallTraining rest(all, ranks, {.members = size});
+      resume(*rest.state, kept / "step-000002");
+      EXPECT_TRUE(rest.run());
+      EXPECT_TRUE(weight_bytes(rest.state->model) == expected.weights) << size;
+    });
+  }
+}
+
+// Grades the responses of its own rank; on one rank it fails for good after some steps.
+class BreakingGrader : public testing::WordGrader {
+ public:
+  explicit BreakingGrader(bool breaks) : breaks_(breaks) {}
+  Verdict grade(const GradeRequest& request) override {
+    if (breaks_ && ++graded_ > 12) throw RunError("the grader is broken");
+    return WordGrader::grade(request);
+  }
+
+ private:
+  bool breaks_;
+  std::atomic<int> graded_ = 0;
+};
+
+TEST(Ranks, WhatFailsOnOneEndsAllWithTheStepsBeforeSaved) {
+  std::vector<std::string> messages(3);
+  std::vector<std::int64_t> steps(3);
+  bool saved = false;
+  run_ranks(3, [&](Communicator& ranks) {
+    const auto rank = static_cast<std::size_t>(ranks.rank());
+    SmallTraining training({"train.steps=9", "reward.workers=1"}, ranks, {.members = 3});
+    BreakingGrader grader(ranks.rank() == 1);
+    try {
+      training.run_with(grader, {1});
+    } catch (const RunError& error) {
+      messages[rank] = error.problem();
+    }
+    steps[rank] = training.state->step;
+    if (rank == 0) {
+      saved = find_newest_whole(training.recorder->directory() / "checkpoints").found->step ==
+              training.state->step;
+    }
+  });
+  EXPECT_EQ(messages[0], "rank 1: the grader is broken");
+  EXPECT_EQ(messages[1], "the grader is broken");
+  EXPECT_EQ(messages[2], "rank 1: the grader is broken");
+  EXPECT_EQ(steps[0], steps[1]);
+  EXPECT_EQ(steps[0], steps[2]);
+  EXPECT_GT(steps[0], 0);
+  EXPECT_TRUE(saved);
+}
+
+// In a backward pass the others wait for memory, not for a word: that rank ends, and tries no save
+// that would need them.
+TEST(Ranks, OneThatFailsInItsBackwardPassEndsAlone) {
+  const auto train = [](Communicator& ranks) {
+    SmallTraining training({"train.steps=3", "train.micro_batches=2"}, ranks, {.members = 2});
+    const Parameter& parameter = training.state->model.parameters().at("layers.0.qkv");
+    parameter.value.register_hook([&](const at::Tensor&) {
+      if (ranks.rank() == 1 && training.state->step == 1) throw RunError("the device is lost");
+    });
+    training.run();
+  };
+  try {
+    run_ranks(2, train);
+    FAIL() << "it went on";
+  } catch (const FailedAlone& error) {
+    EXPECT_EQ(error.problem(), "the device is lost");
+  }
+}
+
+TEST(Ranks, AStopOfOneIsAStopOfAll) {
+  run_ranks(2, [&](Communicator& ranks) {
+    SmallTraining training({"train.steps=9"}, ranks);
+    EXPECT_FALSE(training.run([&] { return ranks.rank() == 1 && training.state->step == 2; }));
+    EXPECT_EQ(training.state->step, 2);
+  });
+}
+
+// Weights that one rank finds to be NaN end all, and nothing is saved.
+TEST(Ranks, ANaNOnOneIsNamedOnAll) {
+  std::vector<std::string> messages(2);
+  run_ranks(2, [&](Communicator& ranks) {
+    SmallTraining training(
+        {"train.steps=6", "checkpoint.every=1", "optim.lr=1e30", "optim.grad_clip=1e30"}, ranks,
+        {.members = 2});
+    try {
+      training.run();
+    } catch (const RunError& error) {
+      messages[static_cast<std::size_t>(ranks.rank())] = error.problem();
+    }
+  });
+  for (const std::string& message : messages)
+    EXPECT_THAT(message, HasSubstr("not finite"));
+}
+
+}  // namespace
+}  // namespace antisd::inline trainer
