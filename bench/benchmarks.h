@@ -34,7 +34,8 @@ int run_rollout(const Arguments& arguments);
 int run_score(const Arguments& arguments);
 
 // Forward, backward and AdamW over packed sequences, by part; tokens per second and, on an H200, 6
-// N D as a share of 989 TFLOP/s.
+// N D as a share of 989 TFLOP/s. With --exchange also what a rank of several would wait for the
+// exchange of gradients and weights.
 int run_update(const Arguments& arguments);
 
 // A whole training step with random weights, by phase, and AntiSD's cost on top of GRPO.

@@ -1,6 +1,7 @@
 #ifdef ANTISD_TORCH
 
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include <ATen/ATen.h>
@@ -15,7 +16,7 @@
 #include "bench/options.h"
 #include "bench/random_model.h"
 #include "bench/shapes.h"
-#include "dist/communicator.h"
+#include "dist/group/process_group.h"
 #include "model/weights.h"
 #include "ops/token_scores.h"
 #include "optim/adamw.h"
@@ -32,6 +33,7 @@ struct UpdateOptions {
   int sequences = 8, length = 2048, repeats = 5, threads = 0;
   bool checkpoint = false, profile = false;
   std::string work = "update";
+  std::string exchange = "none";
 
   bool backward_too() const { return work != "forward"; }
 };
@@ -41,12 +43,32 @@ struct Times {
   bool finite = true;                  // all gradients
 };
 
+// A group of one process, which sends to itself by NCCL or Gloo.
+std::unique_ptr<ProcessGroup> join_alone(at::Device device) {
+  const Place place{
+      .host = "127.0.0.1", .port = 29'517, .meeting = "bench", .source = "a benchmark"};
+  return join_group(place, {.backend = device.is_cuda() ? GpuBackend::kNccl : GpuBackend::kAuto,
+                            .identity = "",
+                            .address = "127.0.0.1",
+                            .on_loss = {}});
+}
+
+double sum_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
 Times measure(const UpdateOptions& options, CausalLm& model) {
   Times times;
   const at::Device device = model.device();
-  const auto processes = alone();
+  const bool exchanges = options.exchange != "none";
+  const std::unique_ptr<Communicator> ranks = exchanges ? join_alone(device) : alone();
   std::optional<AdamW> optimizer;
-  if (options.work == "update") optimizer.emplace(model, AdamWOptions{}, *processes);
+  if (options.work == "update") {
+    optimizer.emplace(
+        model, AdamWOptions{}, *ranks,
+        ShardOptions{
+            .gradients = true, .weights = options.exchange == "weights", .even_alone = exchanges});
+  }
   if (options.backward_too()) model.parameters().require_gradients();
   std::vector<std::vector<std::int32_t>> sequences(options.sequences);
   for (std::size_t s = 0; s < sequences.size(); ++s) {
@@ -66,13 +88,18 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
   const at::AutoGradMode gradients(options.backward_too());
   const Pass pass = options.backward_too() ? training_pass(options.checkpoint) : Pass::kInference;
   const auto step = [&](bool counts) {
+    ranks->take_waits();
     Clock clock(device, options.clock == "cpu");
-    const at::Tensor hidden = model.hidden_states(batch, pass);
+    at::Tensor hidden;
+    const auto forward = [&] { hidden = model.hidden_states(batch, pass); };
+    exchanges ? optimizer->make_passes(1, forward) : forward();
     const double layers = clock.lap();
     const auto scores = token_scores(hidden, model.head().weight, targets, 1.0,
                                      model.shape().vocabulary, gradients_of(pass));
     const double head = clock.lap();
+    if (exchanges) optimizer->begin_round(1);
     if (options.backward_too()) torch::autograd::backward({-scores.logp.mean() * scale}, {});
+    if (exchanges) optimizer->end_round();
     const double backward = clock.lap();
     if (optimizer) {
       times.finite = optimizer->step(/*lr=*/1e-6, scale).applied && times.finite;
@@ -86,6 +113,7 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
     if (options.backward_too()) keep("backward", backward);
     if (optimizer) keep("clip and AdamW", adamw);
     keep("whole step", layers + head + backward + (optimizer ? adamw : 0));
+    if (exchanges) keep("waited for the exchange", sum_of(ranks->take_waits()));
   };
   for (int i = 0; i <= options.repeats; ++i)
     step(/*counts=*/i > 0);  // the first one is the warm-up
@@ -103,7 +131,7 @@ void print(const UpdateOptions& options, const CausalLm& model, const Times& tim
              options.length, options.device, dtype_name(model.dtype()),
              options.checkpoint ? ", layers recomputed" : "");
   for (const auto& [part, seconds] : times.best)
-    fmt::print("  {:<16} {:9.2f} ms\n", part, seconds * 1e3);
+    fmt::print("  {:<24} {:9.2f} ms\n", part, seconds * 1e3);
   fmt::print("  {:.0f} tokens/s, {:.1f} TFLOP/s", tokens / whole, flops / whole / 1e12);
   if (model.device().is_cuda()) fmt::print(", {:.1f} % of 989", 100 * flops / whole / kPeakFlops);
   fmt::print("{}\n", times.finite ? "" : "; a GRADIENT WAS NOT FINITE");
@@ -124,9 +152,14 @@ int run_update(const Arguments& arguments) {
   app.add_flag("--checkpoint", options.checkpoint, "recompute each layer in the backward pass");
   add_choice(app, "--work", options.work, {"forward", "backward", "update"},
              "forward, backward (both passes) or update (AdamW too)");
+  add_choice(app, "--exchange", options.exchange, {"none", "gradients", "weights"},
+             "with update: what a rank of several would exchange, sent to itself by NCCL or Gloo; "
+             "weights also recomputes the layers");
   app.add_flag("--profile", options.profile, "list the kernels that take most of the time");
   if (const auto status = parse(app, arguments)) return *status;
 
+  if (options.exchange != "none") options.work = "update";
+  if (options.exchange == "weights") options.checkpoint = true;
   if (options.threads > 0) at::set_num_threads(options.threads);
   CausalLm model =
       random_model(named_shape(options.shape), at::Device(options.device), options.dtype);

@@ -102,6 +102,7 @@ NAMES = {
     "model/architecture.h": "ModelShape shape, ResidualStream& stream, LayerWeights weights, LayerInputs inputs",
     "model/causal_lm.h": "std::vector<std::vector<std::int32_t>> sequences, at::Tensor targets, double temperature",
     "model/config_fields.h": "Json config, ModelShape shape",
+    "model/layer_source.h": "LayerSource* source, std::size_t layer",
     "model/linear.h": "LayerWeights w, at::Tensor x, ResidualStream& stream, at::Tensor mixed",
     "model/parameter_spec.h": "ModelShape shape, std::int64_t elements",
     "model/parameter_store.h": "ModelShape shape",
@@ -120,6 +121,7 @@ NAMES = {
                      "int active",
     "optim/gradient_sum.h": "ParameterStore& parameters, Teams& teams, int rounds, int active, "
                             "at::Tensor loss",
+    "optim/weight_shards.h": "WeightShards& shards, at::Tensor loss, std::function<at::Tensor()> forward",
     "report/inspect/analysis.h": "std::vector<Inspection> inspections",
     "report/inspect/clustered_means.h": "std::int64_t id, std::int64_t cluster, double u",
     "report/inspect/inspection.h": "Response response",

@@ -118,8 +118,10 @@ void RunConfig::describe_training() {
 
   o.add("dist.shard", dist.shard,
         "what the ranks of a run divide: nothing; optimizer: masters and moments; gradients: also "
-        "the gradients, which are freed while the backward pass goes on. The result is the same")
-      .one_of({"none", "optimizer", "gradients"});
+        "the gradients, which are freed while the backward pass goes on; weights: also those of "
+        "the layers during an update, which needs model.gradient_checkpointing. The result is the "
+        "same")
+      .one_of({"none", "optimizer", "gradients", "weights"});
   o.add("dist.shard_over", dist.shard_over,
         "who divides it: all ranks, or the ranks of each node, so that less goes over the network")
       .one_of({"all", "node"});
@@ -182,6 +184,12 @@ void RunConfig::validate() const {
                                  "rollout.max_sequence_tokens = {}",
                                  data.max_prompt_tokens, rollout.max_sequence_tokens),
                      {.remedy = "lower the first or raise the second"});
+  }
+  if (dist.shard == "weights" && !model.gradient_checkpointing) {
+    throw InputError("dist.shard = \"weights\" recomputes every layer in the backward pass, but "
+                     "model.gradient_checkpointing is false",
+                     {.remedy = "leave model.gradient_checkpointing out, or use dist.shard = "
+                                "\"gradients\""});
   }
   validate_method();
   if (reward.kind == "command" && reward.command.empty()) {

@@ -58,7 +58,7 @@ std::vector<double> gather_values(Communicator& ranks, std::span<const double> o
        ranks.gather({reinterpret_cast<const char*>(own.data()), own.size_bytes()})) {
     const std::size_t before = values.size();
     values.resize(before + bytes.size() / sizeof(double));
-    std::memcpy(values.data() + before, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(values.data() + before, bytes.data(), bytes.size());
   }
   return values;
 }

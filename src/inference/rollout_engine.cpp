@@ -294,9 +294,12 @@ void RolloutEngine::prepare_pool(const CausalLm& model, std::span<const GroupSha
 }
 
 void RolloutEngine::prepare_decoder(const CausalLm& model, const DecoderSettings& settings) {
-  if (decoder_ && decoded_ == &model && decoder_->fits(settings)) return;
+  const std::int64_t moves = model.parameters().moves();  // captured steps keep addresses
+  if (decoder_ && decoded_ == &model && decoded_moves_ == moves && decoder_->fits(settings)) return;
+  decoder_.reset();  // its memory first
   decoder_ = options_.decoder(model, *pool_, settings);
   decoded_ = &model;
+  decoded_moves_ = moves;
 }
 
 SampleBatch RolloutEngine::generate(const CausalLm& model, std::span<const RolloutRequest> requests,

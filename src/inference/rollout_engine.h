@@ -108,6 +108,7 @@ class RolloutEngine {
   std::unique_ptr<KvPool> pool_;
   std::unique_ptr<Decoder> decoder_;  // over pool_ and *decoded_
   const CausalLm* decoded_ = nullptr;
+  std::int64_t decoded_moves_ = 0;
 };
 
 // Checks one request as generate() does.

@@ -145,8 +145,11 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, Pass pass) const {
   at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
   if (pass != Pass::kRecomputed) {
     ResidualStream stream(x, /*own=*/true, pass);
-    for (std::size_t i = 0; i < layers_.size(); ++i)
+    LayerWalk walk(layer_source_);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      walk.enter(i);
       run_packed(i, stream, batch, pass, nullptr);
+    }
     return stream.normed(final_norm_, shape_.norm_eps);
   }
   // One copy of the batch is kept until the backward pass, for all layers.
@@ -154,11 +157,15 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, Pass pass) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const auto layer = [this, i, kept, attended = std::make_shared<AttentionKept>()](
                            const at::Tensor& input, Pass part) {
+      const LayerInUse here = use_layer(i);
       ResidualStream stream(input, /*own=*/false, part);
       run_packed(i, stream, *kept, part, attended.get());
       return stream.value();
     };
-    x = checkpointed(layer, x);
+    const auto hold = [this, i] {
+      return std::make_shared<LayerInUse>(layer_source_, i, Direction::kDown);
+    };
+    x = checkpointed(layer, x, hold);
   }
   return rms_norm(x, final_norm_, shape_.norm_eps);
 }
@@ -181,7 +188,9 @@ void CausalLm::extend(const CacheExtension& tokens, const KvView& cache) const {
     return;
   }
   ResidualStream x(at::embedding(embedding_, tokens.ids), /*own=*/true, Pass::kInference);
+  LayerWalk walk(layer_source_);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
+    walk.enter(i);
     const CacheTarget target{cache[i], tokens.slots};
     run_layer(
         i, x, {tokens.positions, tokens.longest_sequence, &target},
@@ -194,7 +203,9 @@ at::Tensor CausalLm::decode(const DecodeStep& step, const KvView& cache) const {
   check_length(step.longest_sequence);
   ANTISD_CHECK_EQ(cache.size(), layers_.size());
   ResidualStream x(at::embedding(embedding_, step.ids), /*own=*/true, Pass::kInference);
+  LayerWalk walk(layer_source_);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
+    walk.enter(i);
     const CacheTarget target{cache[i], step.slots};
     run_layer(i, x, {step.positions, step.longest_sequence, &target},
               [&](const at::Tensor& q, const at::Tensor&, const at::Tensor&) {

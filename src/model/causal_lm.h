@@ -14,6 +14,7 @@
 
 #include "model/kv_view.h"
 #include "model/layer.h"
+#include "model/layer_source.h"
 #include "model/packed_batch.h"
 
 namespace antisd::inline model {
@@ -52,6 +53,12 @@ class CausalLm {
     return rope_table(shape_.layers[layer].rope, positions);
   }
 
+  // Where layers' values come from, from now on; null: they are always there. Borrowed.
+  void set_layer_source(LayerSource* source) { layer_source_ = source; }
+  LayerInUse use_layer(std::size_t layer, Direction direction = Direction::kUp) const {
+    return {layer_source_, layer, direction};
+  }
+
   const at::Tensor& embedding() const { return embedding_; }
   const at::Tensor& final_norm() const { return final_norm_; }
   const std::vector<LayerWeights>& layers() const { return layers_; }
@@ -85,6 +92,7 @@ class CausalLm {
   at::Tensor embedding_, final_norm_;
   std::vector<LayerWeights> layers_;
   Linear head_;
+  LayerSource* layer_source_ = nullptr;
   // Tables by settings, extended on demand; several threads may score at once.
   struct RopeCache {
     std::mutex mutex;

@@ -7,11 +7,14 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 using LayerFunction = std::function<at::Tensor(const at::Tensor&, Pass)>;
+using HoldFunction = std::function<std::shared_ptr<void>()>;
 
 // Stores the function in the autograd context, which holds only such objects.
 struct FunctionHolder : torch::CustomClassHolder {
-  explicit FunctionHolder(LayerFunction function) : function(std::move(function)) {}
+  FunctionHolder(LayerFunction function, HoldFunction hold)
+      : function(std::move(function)), hold(std::move(hold)) {}
   LayerFunction function;
+  HoldFunction hold;
 };
 
 struct Checkpointed : torch::autograd::Function<Checkpointed> {
@@ -25,10 +28,11 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto capsule = context->saved_data["function"].toCapsule();
-    const auto& function = static_cast<FunctionHolder&>(*capsule).function;
+    const auto& holder = static_cast<FunctionHolder&>(*capsule);
+    const std::shared_ptr<void> held = holder.hold();
     const at::Tensor x = context->get_saved_variables()[0].detach().requires_grad_(true);
     const at::AutoGradMode with_grad(true);
-    const at::Tensor y = function(x, Pass::kRecomputed);
+    const at::Tensor y = holder.function(x, Pass::kRecomputed);
     torch::autograd::backward({y},
                               {gradients[0]});  // also adds to the leaves that the function reads
     return {x.grad(), at::Tensor()};
@@ -37,8 +41,9 @@ struct Checkpointed : torch::autograd::Function<Checkpointed> {
 
 }  // namespace
 
-at::Tensor checkpointed(const LayerFunction& function, const at::Tensor& x) {
-  return Checkpointed::apply(x, c10::make_intrusive<FunctionHolder>(function));
+at::Tensor checkpointed(const LayerFunction& function, const at::Tensor& x,
+                        const HoldFunction& hold) {
+  return Checkpointed::apply(x, c10::make_intrusive<FunctionHolder>(function, hold));
 }
 
 }  // namespace antisd::inline model

@@ -37,6 +37,7 @@ class DenseForward {
     at::Tensor k = at::empty({tokens, shape_.kv_heads, shape_.head_dim}, at::kFloat);
     at::Tensor v = at::empty_like(k);
     for (std::size_t layer = 0; layer < shape_.layers.size(); ++layer) {
+      const LayerInUse here = model_.use_layer(layer);
       const LayerWeights& w = model_.layers()[layer];
       const RopeTable rope = model_.rope(layer, longest_);
       for_each_run([&](const Run& run) {

@@ -57,6 +57,13 @@ at::Tensor allocate(std::span<const Parameter> block, Pieces which, at::TensorOp
   return whole;
 }
 
+// "layers.12" -> 12.
+std::optional<std::size_t> layer_of(const std::string& block) {
+  constexpr std::string_view kLayers = "layers.";
+  if (!block.starts_with(kLayers)) return std::nullopt;
+  return std::stoul(block.substr(kLayers.size()));
+}
+
 }  // namespace
 
 at::Tensor WeightSlice::of(const at::Tensor& whole) const {
@@ -73,7 +80,8 @@ ParameterStore::ParameterStore(std::vector<ParameterSpec> specs, at::Device devi
   const at::NoGradGuard no_grad;
   for (ParameterSpec& spec : specs) {
     if (blocks_.empty() || blocks_.back().name != spec.block)
-      blocks_.push_back({.name = spec.block, .first = parameters_.size()});
+      blocks_.push_back(
+          {.name = spec.block, .layer = layer_of(spec.block), .first = parameters_.size()});
     ++blocks_.back().count;
     ANTISD_CHECK(index_.emplace(spec.name, parameters_.size()).second);
     parameters_.push_back({.spec = std::move(spec)});
@@ -102,14 +110,15 @@ void ParameterStore::require_gradients() {
     parameter.value.requires_grad_(parameter.spec.trainable);
 }
 
+const ParameterBlock& ParameterStore::block_of(const Parameter& parameter) const {
+  const auto index = static_cast<std::size_t>(&parameter - parameters_.data());
+  ANTISD_CHECK_LT(index, parameters_.size());
+  return *std::ranges::find_if(
+      blocks_, [&](const ParameterBlock& block) { return index < block.first + block.count; });
+}
+
 std::int64_t ParameterStore::place_in_block(const Parameter& parameter) const {
-  for (const ParameterBlock& block : blocks_) {
-    const std::span<const Parameter> parameters = of(block);
-    if (&parameter < parameters.data() || &parameter >= parameters.data() + parameters.size())
-      continue;
-    return piece_begin(parameters, parameter, Pieces::kOfTrainable);
-  }
-  fail_check(__FILE__, __LINE__, "a parameter of another store");
+  return piece_begin(of(block_of(parameter)), parameter, Pieces::kOfTrainable);
 }
 
 std::int64_t ParameterStore::trainable_elements(const ParameterBlock& block) const {
@@ -160,6 +169,23 @@ void ParameterStore::make_optimizer_state(BlockPart part) {
       parameter.second_moment = piece(block.second_moments);
     }
   }
+}
+
+void ParameterStore::free_values(const ParameterBlock& block) noexcept {
+  c10::StorageImpl& storage = *block.values.storage().unsafeGetStorageImpl();
+  storage.set_data_ptr_noswap({nullptr, block.values.device()});
+  storage.set_nbytes(std::size_t{0});
+}
+
+void ParameterStore::place_values(const ParameterBlock& block, at::Tensor memory) {
+  ANTISD_CHECK(memory.numel() >= block.values.numel() && memory.dtype() == block.values.dtype() &&
+               memory.device() == block.values.device());
+  const std::size_t bytes = memory.nbytes();
+  c10::StorageImpl& storage = *block.values.storage().unsafeGetStorageImpl();
+  c10::StorageImpl& source = *memory.storage().unsafeGetStorageImpl();
+  storage.set_data_ptr_noswap(std::move(source.mutable_data_ptr()));
+  storage.set_nbytes(bytes);
+  ++moves_;
 }
 
 void ParameterStore::take_gradients() {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,7 +55,8 @@ struct Parameter {
 
 struct ParameterBlock {
   std::string name;
-  std::size_t first = 0, count = 0;  // its parameters, in the order of the store
+  std::optional<std::size_t> layer = {};  // whose it is; none of the embedding and the head
+  std::size_t first = 0, count = 0;       // its parameters, in the order of the store
   // [elements] each. Only trainable parameters have pieces of storage other than values; masters
   // and moments are those of this rank's part. Pieces of `gradient_sums` are set once their
   // parameter's gradient was taken.
@@ -96,8 +98,16 @@ class ParameterStore {
   // Zero moments, and masters for values below fp32, for the trainable elements of a part.
   void make_optimizer_state(BlockPart part = {});
 
+  const ParameterBlock& block_of(const Parameter& parameter) const;
   // Where a trainable parameter's elements begin in its block's trainable elements.
   std::int64_t place_in_block(const Parameter& parameter) const;
+
+  // Gives the memory of a block's values back, and gives them other memory, [elements or more] of
+  // the same kind. In between the parameters have their tensors, but no values.
+  void free_values(const ParameterBlock& block) noexcept;
+  void place_values(const ParameterBlock& block, at::Tensor memory);
+  // How often values have got other memory: who keeps their addresses compares.
+  std::int64_t moves() const { return moves_; }
 
   // Adds 16-bit gradients to their fp32 sums; fp32 gradients accumulate in place.
   void take_gradients();
@@ -116,6 +126,7 @@ class ParameterStore {
   std::vector<Parameter> parameters_;
   std::vector<ParameterBlock> blocks_;
   std::map<std::string, std::size_t, std::less<>> index_;
+  std::int64_t moves_ = 0;
 };
 
 }  // namespace antisd::inline model

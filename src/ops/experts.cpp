@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "ops/backend.h"
 #include "ops/expert_rows.h"
+#include "ops/products.h"
 #include "ops/swiglu.h"
 
 #ifdef ANTISD_CUDA
@@ -13,7 +14,7 @@ namespace antisd::inline ops {
 namespace {
 
 // y[rows of expert e] = x[rows of expert e] w[e]^T; ends: int32 [experts], one past each expert's
-// last row.
+// last row. On a CPU a row's result does not depend on the other rows, as linear()'s does not.
 at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Tensor& ends) {
   if (x.is_cuda()) return at::_grouped_mm(x, w.transpose(-2, -1), ends);
   std::vector<at::Tensor> parts;
@@ -21,7 +22,7 @@ at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Te
   for (std::int64_t expert = 0; expert < w.size(0); ++expert) {
     const std::int64_t end = ends.const_data_ptr<std::int32_t>()[expert];
     if (end > begin)
-      parts.push_back(at::mm(x.narrow(0, begin, end - begin), w.select(0, expert).t()));
+      parts.push_back(antisd::linear(x.narrow(0, begin, end - begin), w.select(0, expert), {}));
     begin = end;
   }
   return parts.empty() ? at::zeros({0, w.size(1)}, x.options()) : at::cat(parts);
@@ -49,7 +50,7 @@ at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
                    std::int64_t experts_per_token, bool normalise) {
   const std::int64_t tokens = x.size(0), k = experts_per_token;
   ANTISD_CHECK_LE(k, weights.router.size(0));
-  const at::Tensor probabilities = at::linear(x, weights.router).softmax(-1, at::kFloat);
+  const at::Tensor probabilities = antisd::linear(x, weights.router, {}).softmax(-1, at::kFloat);
   const at::Tensor expert = top_experts(probabilities.detach(), k);  // [tokens, k]
   at::Tensor chosen = probabilities.gather(-1, expert);
   if (normalise) chosen = chosen / chosen.sum(-1, /*keepdim=*/true);

@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::size_t kBlocksInFlight = 2, kAllBlocks = std::numeric_limits<std::size_t>::max();
 
-at::Tensor own_values(const Parameter& parameter) {
-  return parameter.value.detach().view({-1}).narrow(0, parameter.own_begin, parameter.own_count);
-}
-
 // `own` is this rank's part of `all`.
 std::unique_ptr<Transfer> collect(Communicator& ranks, const at::Tensor& own,
                                   const at::Tensor& all) {
@@ -39,9 +35,9 @@ AdamWOptions adamw_options(const OptimConfig& config) {
 }
 
 AdamW::AdamW(CausalLm& model, AdamWOptions options, Communicator& ranks, ShardOptions shard)
-    : parameters_(model.parameters()), options_(options), ranks_(ranks) {
+    : model_(model), parameters_(model.parameters()), options_(options), ranks_(ranks) {
   parameters_.require_gradients();
-  if (ranks.size() == 1) {
+  if (ranks.size() == 1 && !shard.even_alone) {
     parameters_.make_optimizer_state();
     return;
   }
@@ -49,6 +45,46 @@ AdamW::AdamW(CausalLm& model, AdamWOptions options, Communicator& ranks, ShardOp
   sum_ = std::make_unique<GradientSum>(parameters_, *teams_,
                                        shard.gradients ? kBlocksInFlight : kAllBlocks);
   parameters_.make_optimizer_state(teams_->part());
+  if (!shard.weights || (teams_->team().size() == 1 && !shard.even_alone)) return;
+  shards_ = std::make_unique<WeightShards>(parameters_, *teams_);
+  model_.set_layer_source(shards_.get());
+}
+
+AdamW::~AdamW() {
+  if (shards_) model_.set_layer_source(nullptr);
+}
+
+void AdamW::make_passes(int passes, const std::function<void()>& work) {
+  if (!shards_) return work();
+  shards_->divide();
+  shards_->make_passes(passes, work);
+}
+
+void AdamW::make_whole() {
+  if (shards_) shards_->gather();
+}
+
+void AdamW::begin_round(int active) {
+  sum_->begin_round(active);
+  if (shards_) shards_->begin_down([this](std::size_t layer) { sum_->send_above(layer); });
+}
+
+void AdamW::end_round() {
+  if (shards_) shards_->end_down();
+  sum_->end_round();
+}
+
+// The elements that this rank updates.
+at::Tensor AdamW::own_values(const Parameter& parameter) const {
+  if (shards_ && shards_->divided()) {
+    const ParameterBlock& block = parameters_.block_of(parameter);
+    if (shards_->divides(block)) {
+      const std::int64_t place = parameters_.place_in_block(parameter) + parameter.own_begin -
+                                 parameters_.range_of(block, teams_->part()).first;
+      return shards_->part(block).narrow(0, place, parameter.own_count);
+    }
+  }
+  return parameter.value.detach().view({-1}).narrow(0, parameter.own_begin, parameter.own_count);
 }
 
 void AdamW::drop_gradients() {
@@ -130,7 +166,10 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
       report.culprit = (parameters_.begin() + std::ptrdiff_t(i))->name();
   }
   report.grad_norm = std::sqrt(total) / gradient_scale;
-  if (!std::isfinite(report.grad_norm)) return report;
+  if (!std::isfinite(report.grad_norm)) {
+    make_whole();
+    return report;
+  }
   // The epsilon is torch.nn.utils.clip_grad_norm_'s.
   report.clip_scale = std::min(1.0, options_.grad_clip / (report.grad_norm + 1e-6));
   report.applied = true;
@@ -149,6 +188,7 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
     piece.gradient.reset();
   }
   if (teams_) collect_values();
+  make_whole();
   return report;
 }
 
@@ -174,6 +214,7 @@ void AdamW::collect_values() {
   Arriving before;
   for (const ParameterBlock& block : parameters_.blocks()) {
     if (parameters_.trainable_elements(block) == 0) continue;
+    if (shards_ && shards_->divided() && shards_->divides(block)) continue;
     const std::int64_t begin = parameters_.range_of(block, teams_->part()).first;
     const std::int64_t size = part_elements(block);
     Arriving next{&block, at::empty({size * team.size()}, block.values.options()), {}};

@@ -31,6 +31,7 @@
 #include "model/causal_lm.h"
 #include "optim/gradient_sum.h"
 #include "optim/teams.h"
+#include "optim/weight_shards.h"
 
 namespace antisd::inline optim {
 
@@ -49,6 +50,10 @@ struct ShardOptions {
   // Whether a block's gradients are freed as soon as they are sent, and not at the end of the
   // backward pass.
   bool gradients = false;
+  // Whether a rank also holds only its part of the layers' values while a mini-batch is computed
+  // (weight_shards.h). The model's layers have to be recomputed in the backward pass.
+  bool weights = false;
+  bool even_alone = false;  // one rank goes the way of several too: for benchmarks
 };
 
 struct UpdateReport {
@@ -64,6 +69,7 @@ class AdamW {
   // moments in the store. The model and the ranks must outlive the optimizer. All ranks make it
   // together.
   AdamW(CausalLm& model, AdamWOptions options, Communicator& ranks, ShardOptions shard = {});
+  ~AdamW();
 
   // Call it after each micro-batch's backward pass if a step has several: it sums the gradients in
   // fp32. Gradients of fp32 weights are summed in place.
@@ -74,8 +80,14 @@ class AdamW {
 
   // Around a backward pass with several ranks: sums the gradients over the ranks. All ranks call
   // them; `active` is the number of those that have a micro-batch.
-  void begin_round(int active) { sum_->begin_round(active); }
-  void end_round() { sum_->end_round(); }
+  void begin_round(int active);
+  void end_round();
+
+  // For ranks that divide the weights; the others only do `work`. They divide them before the first
+  // forward pass of a mini-batch, and step() leaves them whole, as an error has to: make_whole().
+  // `work` makes up to `passes` forward passes, see WeightShards::make_passes.
+  void make_passes(int passes, const std::function<void()>& work);
+  void make_whole();
 
   // Clips and updates in one pass over the memory. The gradients are cleared, applied or not.
   // Parameters without a gradient and frozen ones do not change. Synchronises with the device once,
@@ -103,13 +115,16 @@ class AdamW {
   std::vector<Piece> pieces_of_ranks();
   std::vector<double> squares_by_parameter(std::span<const Piece> pieces) const;
   void collect_values();
+  at::Tensor own_values(const Parameter& parameter) const;
   std::int64_t part_elements(const ParameterBlock& block) const;  // of a team member
 
+  CausalLm& model_;
   ParameterStore& parameters_;
   AdamWOptions options_;
   Communicator& ranks_;
-  std::unique_ptr<Teams> teams_;      // with several ranks
-  std::unique_ptr<GradientSum> sum_;  // with several ranks
+  std::unique_ptr<Teams> teams_;          // with several ranks
+  std::unique_ptr<GradientSum> sum_;      // with several ranks
+  std::unique_ptr<WeightShards> shards_;  // if they divide the weights
   std::int64_t steps_ = 0;
 };
 

@@ -42,8 +42,7 @@ GradientSum::GradientSum(ParameterStore& parameters, Teams& teams, std::size_t i
   for (std::size_t b = blocks.size(); b-- > 0;) {
     if (parameters_.trainable_elements(blocks[b]) > 0) order_.push_back(b);
   }
-  std::ranges::stable_partition(
-      order_, [&](std::size_t b) { return blocks[b].name.starts_with("layers."); });
+  std::ranges::stable_partition(order_, [&](std::size_t b) { return blocks[b].layer.has_value(); });
   for (const std::size_t b : order_) {
     for (const Parameter& parameter : parameters_.of(blocks[b])) {
       if (!parameter.spec.trainable) continue;
@@ -74,10 +73,17 @@ void GradientSum::count(std::size_t block) {
   if (!in_round_) return;  // a search for the cause of a NaN
   ANTISD_CHECK_LT(0u, missing_[block]);
   --missing_[block];
-  const auto is_layer = [&](std::size_t b) {
-    return parameters_.blocks()[b].name.starts_with("layers.");
+  while (sent_ < order_.size() && parameters_.blocks()[order_[sent_]].layer &&
+         missing_[order_[sent_]] == 0)
+    send(order_[sent_++]);
+}
+
+void GradientSum::send_above(std::size_t layer) {
+  ANTISD_CHECK(in_round_);
+  const auto is_above = [&](const ParameterBlock& block) {
+    return block.layer && *block.layer > layer;
   };
-  while (sent_ < order_.size() && is_layer(order_[sent_]) && missing_[order_[sent_]] == 0)
+  while (sent_ < order_.size() && is_above(parameters_.blocks()[order_[sent_]]))
     send(order_[sent_++]);
 }
 

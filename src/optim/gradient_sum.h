@@ -38,6 +38,9 @@ class GradientSum {
   // All ranks call these together. Afterwards the parameters have no gradients.
   void begin_round(int active);
   void end_round();
+  // In a round: the backward pass has left all layers above this one, whether or not each of their
+  // parameters has a gradient.
+  void send_above(std::size_t layer);
 
   // By block: the sum of the elements that this rank updates, [elements] fp32. Undefined for blocks
   // without trainable parameters, or if there were no rounds. All ranks call it.

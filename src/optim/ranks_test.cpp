@@ -155,6 +155,60 @@ TEST(AdamWRanks, AMemberHoldsItsPartOfMastersAndMoments) {
   EXPECT_EQ(held, all);  // each element once
 }
 
+// What a rank holds of the layers' values, in elements.
+std::int64_t held_of(const CausalLm& model) {
+  std::int64_t held = 0;
+  for (const ParameterBlock& block : model.parameters().blocks()) {
+    if (block.layer)
+      held += static_cast<std::int64_t>(block.values.storage().nbytes()) /
+              static_cast<std::int64_t>(block.values.element_size());
+  }
+  return held;
+}
+
+TEST(WeightShards, ALayerIsThereWhileAPassUsesIt) {
+  run_ranks(3, [&](Communicator& ranks) {
+    CausalLm model = random_model(at::kFloat);
+    const CausalLm same = random_model(at::kFloat);
+    const std::int64_t whole = held_of(model);
+    Teams teams(ranks, 3);
+    WeightShards shards(model.parameters(), teams);
+    shards.divide();
+    EXPECT_EQ(held_of(model), 0);
+    const auto equal = [&](std::size_t layer) {
+      const std::string name = fmt::format("layers.{}.gate_up", layer);
+      return model.parameters().at(name).value.equal(same.parameters().at(name).value);
+    };
+    // One rank reads both layers, one fails after the first, one has nothing to do.
+    const auto work = [&] {
+      for (std::size_t layer = 0; layer < 2 && ranks.rank() < 2; ++layer) {
+        const LayerInUse here(&shards, layer, Direction::kUp);
+        EXPECT_TRUE(equal(layer));
+        EXPECT_LE(held_of(model), whole / 2 + 3 * 3 * kPieceElements);
+        if (ranks.rank() == 1) throw RunError("failed");
+      }
+    };
+    if (ranks.rank() == 1) {
+      EXPECT_THROW(shards.make_passes(1, work), RunError);
+    } else {
+      shards.make_passes(1, work);
+    }
+    EXPECT_EQ(held_of(model), 0);
+    std::vector<std::size_t> left;
+    shards.begin_down([&](std::size_t layer) { left.push_back(layer); });
+    if (ranks.rank() == 0) {
+      const LayerInUse here(&shards, 1, Direction::kDown);
+      const LayerInUse again(&shards, 1, Direction::kUp);  // recomputed: it is there
+      EXPECT_TRUE(equal(1));
+    }
+    shards.end_down();
+    EXPECT_EQ(left, (std::vector<std::size_t>{1, 0}));
+    shards.gather();
+    for (const Parameter& parameter : model.parameters())
+      EXPECT_TRUE(parameter.value.equal(same.parameters().at(parameter.name()).value));
+  });
+}
+
 // A value that is not finite on one rank stops all of them before a weight changes.
 TEST(AdamWRanks, AGradientThatIsNotFiniteIsNamedOnEveryRank) {
   run_ranks(2, [](Communicator& ranks) {

@@ -170,6 +170,7 @@ void GradientPass::add_gradients(const PassBatch& batch, MeanOver mean, Objectiv
   std::vector<MicroBatchResult> results(runs.size());
   std::vector<at::Tensor> loss_sums(runs.size());
   const auto size = static_cast<std::size_t>(ranks_.size());
+  const int passes = objective.needs().teacher && options_.teacher == &model_ ? 2 : 1;
   try {
     for (std::size_t first = 0; first < runs.size(); first += size) {
       const std::size_t active = std::min(size, runs.size() - first);
@@ -177,8 +178,10 @@ void GradientPass::add_gradients(const PassBatch& batch, MeanOver mean, Objectiv
       std::optional<Forward> forward;
       // All ranks know that all forward passes went well before one sends a gradient.
       agree(ranks_, [&] {
-        with_tensor_errors([&] {
-          if (own < first + active) forward = look(batch, runs[own], mean, objective);
+        optimizer_.make_passes(passes, [&] {
+          with_tensor_errors([&] {
+            if (own < first + active) forward = look(batch, runs[own], mean, objective);
+          });
         });
       });
       in_step(ranks_, [&] {
@@ -198,8 +201,15 @@ void GradientPass::add_gradients(const PassBatch& batch, MeanOver mean, Objectiv
                       .loss = std::move(forward->derivative.loss)};
       loss_sums[own] = forward->derivative.loss_sum;
     }
-  } catch (...) {
+  } catch (const RankLost&) {
     optimizer_.drop_gradients();
+    throw;
+  } catch (const FailedAlone&) {
+    optimizer_.drop_gradients();
+    throw;
+  } catch (const Error&) {  // all ranks have it
+    optimizer_.drop_gradients();
+    optimizer_.make_whole();
     throw;
   }
   for (std::size_t i = 0; i < runs.size(); ++i)  // only now: it waits for the device

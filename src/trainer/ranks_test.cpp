@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using testing::SmallModel;
 using testing::SmallTraining;
 using testing::weight_bytes;
 
@@ -26,6 +27,8 @@ struct Outcome {
   std::vector<std::string> rollouts;
   std::map<std::string, std::string> checkpoints;  // bytes by path
 };
+
+constexpr ShardOptions kWeights3 = {.members = 3, .gradients = true, .weights = true};
 
 bool is_time(const std::string& name) {
   return name.starts_with("timing_s/") || name.starts_with("perf/");
@@ -52,18 +55,19 @@ Outcome outcome_of(const SmallTraining& training) {
   return outcome;
 }
 
-Outcome train_alone(const Settings& settings) {
-  SmallTraining training(settings);
+Outcome train_alone(const Settings& settings, SmallModel kind = SmallModel::kDense) {
+  SmallTraining training(settings, one_rank(), {}, kind);
   EXPECT_TRUE(training.run());
   return outcome_of(training);
 }
 
 // Rank 0's outcome; all ranks must end with the same weights.
-Outcome train_on(int size, const Settings& settings, ShardOptions shard = {}) {
+Outcome train_on(int size, const Settings& settings, ShardOptions shard = {},
+                 SmallModel kind = SmallModel::kDense) {
   Outcome first;
   std::vector<std::string> weights(static_cast<std::size_t>(size));
   run_ranks(size, [&](Communicator& ranks) {
-    SmallTraining training(settings, ranks, shard);
+    SmallTraining training(settings, ranks, shard, kind);
     EXPECT_TRUE(training.run());
     weights[static_cast<std::size_t>(ranks.rank())] = weight_bytes(training.state->model);
     if (ranks.rank() == 0) first = outcome_of(training);
@@ -98,6 +102,7 @@ TEST_P(RanksOfMethod, ThreeGiveTheBitsOfOne) {
   ASSERT_THAT(expected.metrics, SizeIs(4));
   expect_same(train_on(3, settings), expected);
   expect_same(train_on(3, settings, {.members = 3, .gradients = true}), expected);
+  expect_same(train_on(3, settings, kWeights3), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, RanksOfMethod,
@@ -118,6 +123,29 @@ TEST(Ranks, SomeMayHaveNothingToDo) {
                              "train.micro_batches=2"};
   expect_same(train_on(4, settings), train_alone(settings));
   expect_same(train_on(4, settings, {.members = 2}), train_alone(settings));
+  expect_same(train_on(4, settings, {.members = 2, .gradients = true, .weights = true}),
+              train_alone(settings));
+  expect_same(train_on(4, settings, {.members = 4, .gradients = true, .weights = true}),
+              train_alone(settings));
+}
+
+// Models that are not divided beside one that is.
+TEST(Ranks, DivideThePolicyBesideAReferenceAndASlowTeacher) {
+  const Settings settings = {"train.steps=3", "train.micro_batches=3", "checkpoint.every=2"};
+  for (const Settings& more :
+       {Settings{"loss.kl_coef=0.1"},
+        Settings{"method.name=sdpo", "method.sdpo.teacher_ema=0.2", "train.minibatches=2"}}) {
+    const Settings own = with(settings, more);
+    expect_same(train_on(3, own, kWeights3), train_alone(own));
+  }
+}
+
+// The rows of a decode step are not as independent in the last bit as those of a dense model, so
+// the samples are compared with those of as many ranks.
+TEST(Ranks, DivideALayerOfExperts) {
+  const Settings settings = {"train.steps=3", "train.micro_batches=3", "checkpoint.every=2"};
+  expect_same(train_on(3, settings, kWeights3, SmallModel::kExperts),
+              train_on(3, settings, {}, SmallModel::kExperts));
 }
 
 TEST(Ranks, MiniBatchesAndEpochsAreCutAlike) {
@@ -125,7 +153,9 @@ TEST(Ranks, MiniBatchesAndEpochsAreCutAlike) {
                              "train.micro_batches=2"};
   for (const char* method : {"antisd", "sdpo"}) {
     const Settings own = with(settings, {fmt::format("method.name={}", method)});
-    expect_same(train_on(2, own, {.members = 2}), train_alone(own));
+    const Outcome expected = train_alone(own);
+    expect_same(train_on(2, own, {.members = 2}), expected);
+    expect_same(train_on(2, own, {.members = 2, .gradients = true, .weights = true}), expected);
   }
 }
 
@@ -237,19 +267,40 @@ TEST(Ranks, AStopOfOneIsAStopOfAll) {
 
 // Weights that one rank finds to be NaN end all, and nothing is saved.
 TEST(Ranks, ANaNOnOneIsNamedOnAll) {
-  std::vector<std::string> messages(2);
+  for (const bool divided : {false, true}) {
+    std::vector<std::string> messages(2);
+    run_ranks(2, [&](Communicator& ranks) {
+      SmallTraining training(
+          {"train.steps=6", "checkpoint.every=1", "optim.lr=1e30", "optim.grad_clip=1e30"}, ranks,
+          {.members = 2, .gradients = divided, .weights = divided});
+      try {
+        training.run();
+      } catch (const RunError& error) {
+        messages[static_cast<std::size_t>(ranks.rank())] = error.problem();
+      }
+    });
+    for (const std::string& message : messages)
+      EXPECT_THAT(message, HasSubstr("not finite"));
+  }
+}
+
+// Weights that are finite, and a step whose gradient is not: the weights are whole again, and the
+// step before is saved.
+TEST(Ranks, AfterAFailedUpdateTheWeightsAreWhole) {
+  const auto train = [](Communicator& ranks, ShardOptions shard) {
+    SmallTraining training({"train.steps=4", "train.micro_batches=2"}, ranks, shard);
+    const Parameter& parameter = training.state->model.parameters().at("layers.0.qkv");
+    parameter.value.register_hook([&](const at::Tensor& gradient) {
+      return training.state->step == 2 && ranks.rank() == 0 ? gradient * INFINITY : gradient;
+    });
+    EXPECT_THROW(training.run(), RunError);
+    EXPECT_EQ(training.state->step, 2);
+    return weight_bytes(training.state->model);
+  };
+  const std::string expected = train(one_rank(), {});
   run_ranks(2, [&](Communicator& ranks) {
-    SmallTraining training(
-        {"train.steps=6", "checkpoint.every=1", "optim.lr=1e30", "optim.grad_clip=1e30"}, ranks,
-        {.members = 2});
-    try {
-      training.run();
-    } catch (const RunError& error) {
-      messages[static_cast<std::size_t>(ranks.rank())] = error.problem();
-    }
+    EXPECT_TRUE(train(ranks, {.members = 2, .gradients = true, .weights = true}) == expected);
   });
-  for (const std::string& message : messages)
-    EXPECT_THAT(message, HasSubstr("not finite"));
 }
 
 }  // namespace

@@ -27,14 +27,26 @@ inline const std::vector<std::string>& small_words() {
 }
 
 // A Hugging Face directory: Qwen3 of two layers with random weights, and a word-level tokenizer.
+enum class SmallModel { kDense, kExperts };
+
 inline std::filesystem::path make_small_model(const std::filesystem::path& directory,
-                                              std::uint64_t seed = 1) {
+                                              std::uint64_t seed = 1,
+                                              SmallModel kind = SmallModel::kDense) {
   std::filesystem::create_directories(directory);
-  write_file_atomically(directory / "config.json", R"({"architectures":["Qwen3ForCausalLM"],
+  Json config = Json::parse(R"({"architectures":["Qwen3ForCausalLM"],
     "model_type":"qwen3","hidden_size":16,"intermediate_size":32,"num_hidden_layers":2,
     "num_attention_heads":2,"num_key_value_heads":1,"head_dim":8,"vocab_size":20,
     "max_position_embeddings":128,"rms_norm_eps":1e-6,"rope_theta":10000.0,"hidden_act":"silu",
     "tie_word_embeddings":true,"attention_bias":false,"eos_token_id":1,"torch_dtype":"float32"})");
+  if (kind == SmallModel::kExperts) {
+    config.update({{"architectures", {"Qwen3MoeForCausalLM"}},
+                   {"model_type", "qwen3_moe"},
+                   {"num_experts", 4},
+                   {"num_experts_per_tok", 2},
+                   {"moe_intermediate_size", 16},
+                   {"norm_topk_prob", true}});
+  }
+  write_file_atomically(directory / "config.json", config.dump());
   std::string vocabulary;
   for (std::size_t i = 0; i < small_words().size(); ++i)
     vocabulary += fmt::format(R"({}"{}":{})", i == 0 ? "" : ",", small_words()[i], i);
@@ -102,10 +114,10 @@ class SmallTraining {
 
   // As one of several ranks, each with a copy of the files; rank 0's has the run.
   SmallTraining(const std::vector<std::string>& settings, Communicator& all,
-                ShardOptions shard = {})
+                ShardOptions shard = {}, SmallModel kind = SmallModel::kDense)
       : ranks(all) {
     at::set_num_threads(1);  // more threads only wait for each other on so little work
-    make_small_model(folder / "model");
+    make_small_model(folder / "model", 1, kind);
     make_small_problems(folder / "problems.jsonl");
     for (const std::string& setting : small_settings(folder.path()))
       config.options().assign(setting);
@@ -120,6 +132,8 @@ class SmallTraining {
         PromptStream(problems.size(), problems.fingerprint(), {.seed = 0}), method.gate,
         adamw_options(config.optim), ranks, shard);
     if (method.slow_teacher()) state->teacher.emplace(state->model);
+    if (needs_reference(config.loss))
+      reference = load_model(folder / "model", at::kCPU, at::kFloat);
     if (ranks.rank() == 0) {
       recorder.emplace(config.record, console);
     } else {

@@ -16,7 +16,8 @@ using ::testing::HasSubstr;
 using testing::RankOutcome;
 using testing::run_processes;
 
-constexpr double kSilence = 2;  // seconds
+constexpr double kSilence = 2;      // seconds
+constexpr double kToBeHeard = 1.5;  // a phase, on a busy machine
 
 void sleep_s(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -38,7 +39,7 @@ TEST(LostRank, AKilledRankIsNamed) {
     const auto ranks = join_group(place, {.silence_s = kSilence});
     if (place.rank == 2) {
       ranks->enter("sampling of step 12");
-      sleep_s(0.3);
+      sleep_s(kToBeHeard);
       std::raise(SIGKILL);
     }
     ranks->gather("");
@@ -53,7 +54,7 @@ TEST(LostRank, AStoppedRankIsNamed) {
     const auto ranks = join_group(place, {.silence_s = kSilence});
     if (place.rank == 1) {
       ranks->enter("scoring of step 3");
-      sleep_s(0.3);
+      sleep_s(kToBeHeard);
       std::raise(SIGSTOP);
     }
     const std::vector<char> own(30 << 20);
@@ -73,7 +74,7 @@ void lose_rank_0(const Place& place, int signal) {
                            _exit(error.exit_status());
                          }});
   ranks->enter(fmt::format("saving by rank {}", place.rank));
-  sleep_s(0.3);
+  sleep_s(kToBeHeard);
   if (place.rank == 0) std::raise(signal);
   if (place.rank == 1) ranks->gather("");
   if (place.rank == 2) sleep_s(50);

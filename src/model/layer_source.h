@@ -1,0 +1,67 @@
+// Where the values of layers come from if they are not always there: ranks may divide them, and
+// fetch each layer when a pass comes to it.
+//
+//   const LayerInUse here(source, layer, Direction::kUp);   // its values may be read now
+//
+#pragma once
+
+#include <cstddef>
+
+namespace antisd::inline model {
+
+// In which order a pass uses the layers: a forward pass from the first up, a backward pass down.
+enum class Direction { kUp, kDown };
+
+class LayerSource {
+ public:
+  virtual ~LayerSource() = default;
+  // Returns when the layer's values are there, and may begin to fetch the one that a pass in this
+  // direction needs after it. Calls may be nested.
+  virtual void fetch(std::size_t layer, Direction direction) = 0;
+  virtual void drop(std::size_t layer) noexcept = 0;
+};
+
+// A layer's values are there while this lives. Without a source they always are.
+class LayerInUse {
+ public:
+  LayerInUse(LayerSource* source, std::size_t layer, Direction direction)
+      : source_(source), layer_(layer) {
+    if (source_) source_->fetch(layer_, direction);
+  }
+  ~LayerInUse() {
+    if (source_) source_->drop(layer_);
+  }
+  LayerInUse(const LayerInUse&) = delete;
+  LayerInUse& operator=(const LayerInUse&) = delete;
+
+ private:
+  LayerSource* source_;
+  std::size_t layer_;
+};
+
+// A pass upwards whose layers leave their last product to the next one (ResidualStream): a layer's
+// values are there until the layer after the next begins.
+class LayerWalk {
+ public:
+  explicit LayerWalk(LayerSource* source) : source_(source) {}
+  ~LayerWalk() {
+    for (; source_ && dropped_ < entered_; ++dropped_)
+      source_->drop(dropped_);
+  }
+  LayerWalk(const LayerWalk&) = delete;
+  LayerWalk& operator=(const LayerWalk&) = delete;
+
+  void enter(std::size_t layer) {  // 0, 1, and so on
+    if (!source_) return;
+    for (; dropped_ + 1 < layer; ++dropped_)
+      source_->drop(dropped_);
+    source_->fetch(layer, Direction::kUp);
+    ++entered_;
+  }
+
+ private:
+  LayerSource* source_;
+  std::size_t entered_ = 0, dropped_ = 0;
+};
+
+}  // namespace antisd::inline model
