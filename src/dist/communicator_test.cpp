@@ -102,5 +102,21 @@ TEST(Communicator, ARankThatFailsHoldsUpNobody) {
   EXPECT_EQ(released, 2);
 }
 
+TEST(Communicator, NorThoseThatWaitInAPartOrBeside) {
+  std::atomic<int> released = 0;
+  const auto work = [&](Communicator& ranks) {
+    const auto part = ranks.among(ranks.rank() < 2 ? std::vector{0, 1} : std::vector{2});
+    const auto beside = ranks.beside();
+    if (ranks.rank() == 1) throw InputError("a row is broken");
+    try {
+      (ranks.rank() == 0 ? *part : *beside).gather("");
+    } catch (const RankLost&) {
+      ++released;
+    }
+  };
+  EXPECT_THROW(run_ranks(3, work), InputError);
+  EXPECT_EQ(released, 2);
+}
+
 }  // namespace
 }  // namespace antisd::inline dist

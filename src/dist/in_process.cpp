@@ -28,28 +28,37 @@ class Meeting {
     arrive();
   }
 
+  // Also for the meetings that were made of this one.
   void fail() {
     const std::lock_guard lock(mutex_);
     failed_ = true;
     changed_.notify_all();
+    for (const auto& [ranks, part] : parts_)
+      part->fail();
+    for (const auto& [n, beside] : besides_)
+      beside->fail();
   }
 
   // The meeting of some ranks; the same for all that ask with one list.
   std::shared_ptr<Meeting> part(const std::vector<int>& ranks) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<Meeting>& found = parts_[ranks];
-    if (!found) found = std::make_shared<Meeting>(static_cast<int>(ranks.size()));
-    return found;
+    return found_or_made(parts_[ranks], static_cast<int>(ranks.size()));
   }
   // The n-th further meeting of all.
   std::shared_ptr<Meeting> beside(int n) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<Meeting>& found = besides_[n];
-    if (!found) found = std::make_shared<Meeting>(size_);
-    return found;
+    return found_or_made(besides_[n], size_);
   }
 
  private:
+  std::shared_ptr<Meeting> found_or_made(std::shared_ptr<Meeting>& meeting, int size) const {
+    if (!meeting) {
+      meeting = std::make_shared<Meeting>(size);
+      meeting->failed_ = failed_;
+    }
+    return meeting;
+  }
+
   void arrive() {
     std::unique_lock lock(mutex_);
     const std::int64_t round = round_;

@@ -38,6 +38,7 @@ class FrailStore : public Store {
 
   void set(const std::string& key, const std::string& value) override { inner_->set(key, value); }
   std::optional<std::string> find(const std::string& key) override { return inner_->find(key); }
+  bool has(const std::vector<std::string>& keys) override { return inner_->has(keys); }
   std::int64_t add(const std::string& key, std::int64_t value) override {
     return inner_->add(key, value);
   }

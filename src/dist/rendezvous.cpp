@@ -75,7 +75,7 @@ class Arrival {
   void wait_for_all() {
     const auto begin = MeetingClock::now();
     std::chrono::duration<double> waited(0);
-    while (!look_for_missing()) {
+    while (!all_came()) {
       follow_refusal();
       waited = MeetingClock::now() - begin;
       if (waited.count() > own_.wait_s) refuse(missing());
@@ -84,18 +84,31 @@ class Arrival {
     }
   }
 
-  bool look_for_missing() {
-    bool all = true;
-    for (int r = 0; r < own_.size; ++r) {
-      std::optional<Hello>& hello = hellos_[static_cast<std::size_t>(r)];
-      if (hello) continue;
-      const std::optional<std::string> text = store_.find(key("hello", r));
-      all &= text.has_value();
-      if (!text) continue;
-      hello = Hello::decode(*text);
-      if (hello->size != own_.size) refuse(other_size(r, *hello));
+  // A few messages, however many ranks there are: one store answers all of them. While some are
+  // missing, it looks at one more of those that have come, which may be of another size.
+  bool all_came() {
+    std::vector<std::string> keys;
+    for (int r = 0; r < own_.size; ++r)
+      keys.push_back(key("hello", r));
+    if (!store_.has(keys)) {
+      if (look_for(seen_)) ++seen_;
+      return false;
     }
-    return all;
+    const std::vector<std::string> texts = store_.get(keys);
+    for (int r = 0; r < own_.size; ++r)
+      take_hello(r, texts[static_cast<std::size_t>(r)]);
+    return true;
+  }
+
+  bool look_for(int rank) {
+    const std::optional<std::string> text = store_.find(key("hello", rank));
+    if (text) take_hello(rank, *text);
+    return text.has_value();
+  }
+
+  void take_hello(int rank, const std::string& text) {
+    const Hello& hello = hellos_[static_cast<std::size_t>(rank)].emplace(Hello::decode(text));
+    if (hello.size != own_.size) refuse(other_size(rank, hello));
   }
 
   void compare(int rank) {
@@ -136,10 +149,10 @@ class Arrival {
                    "still holds the ranks before: start it again with another --rdzv-id"});
   }
 
-  RunError missing() const {
+  RunError missing() {
     std::vector<int> ranks;
-    for (int r = 0; r < own_.size; ++r)
-      if (!hellos_[static_cast<std::size_t>(r)]) ranks.push_back(r);
+    for (int r = seen_; r < own_.size; ++r)
+      if (!look_for(r)) ranks.push_back(r);
     const bool one = ranks.size() == 1;
     return RunError(
         fmt::format("rank{} {} of {} {} not come within {:.0f} s", one ? "" : "s",
@@ -182,6 +195,7 @@ class Arrival {
   Store& store_;
   const Attendance& own_;
   std::vector<std::optional<Hello>> hellos_;
+  int seen_ = 0;  // ranks from 0 on that have come
 };
 
 }  // namespace

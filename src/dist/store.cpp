@@ -1,5 +1,7 @@
 #include "dist/store.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 
 namespace antisd::inline dist {
@@ -14,6 +16,10 @@ std::optional<std::string> MemoryStore::find(const std::string& key) {
   const auto found = table_->values.find(key);
   if (found == table_->values.end()) return std::nullopt;
   return found->second;
+}
+
+bool MemoryStore::has(const std::vector<std::string>& keys) {
+  return std::ranges::all_of(keys, [&](const std::string& key) { return find(key).has_value(); });
 }
 
 std::vector<std::string> MemoryStore::get(const std::vector<std::string>& keys) {

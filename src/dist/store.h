@@ -24,6 +24,8 @@ class Store {
 
   virtual void set(const std::string& key, const std::string& value) = 0;
   virtual std::optional<std::string> find(const std::string& key) = 0;
+  // Whether all of the keys are there, in one message and its answer.
+  virtual bool has(const std::vector<std::string>& keys) = 0;
   // The values of keys that are all there, in one message and its answer.
   virtual std::vector<std::string> get(const std::vector<std::string>& keys) = 0;
   // Adds to a counter, which is 0 at first, and returns the sum.
@@ -36,6 +38,7 @@ class MemoryStore : public Store {
  public:
   void set(const std::string& key, const std::string& value) override;
   std::optional<std::string> find(const std::string& key) override;
+  bool has(const std::vector<std::string>& keys) override;
   std::vector<std::string> get(const std::vector<std::string>& keys) override;
   std::int64_t add(const std::string& key, std::int64_t value) override;
   std::unique_ptr<Store> clone() override;

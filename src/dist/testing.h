@@ -38,6 +38,9 @@ struct ProcessesOptions {
   std::vector<int> ranks;  // who is started; empty: all of them, once
   int port = 0;            // 0: a free one
   double limit_s = 60;     // after that those that still run are killed
+  // Whether each process loads the program again. Without, as for many ranks, it is a copy of this
+  // one, which must have no threads.
+  bool load = true;
 };
 
 struct RankOutcome {
@@ -70,10 +73,26 @@ class HeldPort {
   int descriptor_, number_ = 0;
 };
 
+// In the process of a rank: runs its work and ends as the program would, with the status of an
+// Error, by _exit; 3 if an expectation failed.
+[[noreturn]] inline void run_as_rank(const std::function<void(const Place&)>& work) {
+  try {
+    work(find_place(process_environment()));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    _exit(error.exit_status());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "not an Error: %s\n", error.what());
+    _exit(4);
+  }
+  std::exit(::testing::Test::HasFailure() ? 3 : 0);
+}
+
 // The processes of one test, each with its output in a file. None outlives this object.
 class RankProcesses {
  public:
-  explicit RankProcesses(const ProcessesOptions& options) : options_(options) {
+  RankProcesses(const ProcessesOptions& options, std::function<void(const Place&)> work)
+      : options_(options), work_(std::move(work)) {
     if (options_.port == 0) options_.port = HeldPort().number();
     std::vector<int> ranks = options_.ranks;
     for (int r = 0; options_.ranks.empty() && r < options_.size; ++r)
@@ -146,12 +165,17 @@ class RankProcesses {
       variable_pointers.push_back(variable.data());
     argument_pointers.push_back(nullptr);
     variable_pointers.push_back(nullptr);
+    std::fflush(nullptr);  // a copy would print it again
     const int out = open(process.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     process.pid = fork();
     if (process.pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       dup2(out, 1);
       dup2(out, 2);
+      if (!options_.load) {
+        environ = variable_pointers.data();
+        run_as_rank(work_);
+      }
       execve(argument_pointers[0], argument_pointers.data(), variable_pointers.data());
       _exit(127);
     }
@@ -192,31 +216,17 @@ class RankProcesses {
   }
 
   ProcessesOptions options_;
+  std::function<void(const Place&)> work_;
   TemporaryFolder folder_;
   std::vector<Process> processes_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// In the process of a rank: runs its work and ends as the program would, with the status of an
-// Error, by _exit; 3 if an expectation failed.
-[[noreturn]] inline void run_as_rank(const std::function<void(const Place&)>& work) {
-  try {
-    work(find_place(process_environment()));
-  } catch (const Error& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    _exit(error.exit_status());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "not an Error: %s\n", error.what());
-    _exit(4);
-  }
-  std::exit(::testing::Test::HasFailure() ? 3 : 0);
-}
-
 // One in a test. Outcomes are in the order of `ranks`.
 inline std::vector<RankOutcome> run_processes(const ProcessesOptions& options,
                                               const std::function<void(const Place&)>& work) {
   if (std::getenv("ANTISD_TEST_RANK") != nullptr) run_as_rank(work);
-  return RankProcesses(options).wait();
+  return RankProcesses(options, work).wait();
 }
 
 // All ended well and said nothing but what the test prints.
@@ -232,12 +242,12 @@ inline void expect_success(const std::vector<RankOutcome>& ended) {
 
 // What a rank that ends by an error says: one line.
 inline std::string error_line(const RankOutcome& rank) {
-  const std::size_t test = rank.output.find("[ RUN ");
-  const std::string line =
-      rank.output.substr(std::min(rank.output.find('\n', test), rank.output.size()));
-  EXPECT_THAT(line, ::testing::StartsWith("\nerror: ")) << "rank " << rank.rank;
-  EXPECT_EQ(std::ranges::count(line, '\n'), 2) << line;
-  return line.substr(std::min<std::size_t>(1, line.size()));
+  const std::size_t test = rank.output.find("[ RUN ");  // printed by a loaded program
+  const std::size_t begin = test == std::string::npos ? 0 : rank.output.find('\n', test) + 1;
+  const std::string line = rank.output.substr(std::min(begin, rank.output.size()));
+  EXPECT_THAT(line, ::testing::StartsWith("error: ")) << "rank " << rank.rank;
+  EXPECT_EQ(std::ranges::count(line, '\n'), 1) << line;
+  return line;
 }
 
 }  // namespace antisd::testing

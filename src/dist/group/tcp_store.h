@@ -18,6 +18,7 @@ class TcpStore : public Store {
 
   void set(const std::string& key, const std::string& value) override;
   std::optional<std::string> find(const std::string& key) override;
+  bool has(const std::vector<std::string>& keys) override;
   std::vector<std::string> get(const std::vector<std::string>& keys) override;
   std::int64_t add(const std::string& key, std::int64_t value) override;
   std::unique_ptr<Store> clone() override;
@@ -26,6 +27,8 @@ class TcpStore : public Store {
   c10::intrusive_ptr<c10d::Store> part(const std::string& part) const;
 
  private:
+  std::vector<std::string> whole_keys(const std::vector<std::string>& keys) const;
+
   c10::intrusive_ptr<c10d::Store> store_;
   Place place_;
 };
