@@ -75,8 +75,11 @@ struct Liveness::Shared {
     changed.notify_all();
   }
 
+  // A rank that needs the store no longer misses nobody: rank 0 may end as soon as the last of them
+  // has said so, before the store has answered.
   void note_loss() {
-    if (!roll.loss() || lost_at) return;
+    const bool misses_nobody = own.state == Beat::State::kGone && !holds_store();
+    if (!roll.loss() || lost_at || misses_nobody) return;
     lost_at = Clock::now();
     if (own.state != Beat::State::kFailed) say(Beat::State::kLost, *roll.loss());
   }

@@ -24,7 +24,7 @@ class FrailStore : public Store {
   struct Switch {
     std::mutex mutex;
     std::condition_variable changed;
-    bool dead = false, stopped = false;
+    bool dead = false, stopped = false, dies_at_the_end = false;
 
     void turn(bool& what, bool on) {
       const std::lock_guard lock(mutex);
@@ -36,7 +36,11 @@ class FrailStore : public Store {
   FrailStore(std::unique_ptr<Store> inner, std::shared_ptr<Switch> state)
       : inner_(std::move(inner)), switch_(std::move(state)) {}
 
-  void set(const std::string& key, const std::string& value) override { inner_->set(key, value); }
+  void set(const std::string& key, const std::string& value) override {
+    inner_->set(key, value);
+    if (switch_->dies_at_the_end && Beat::decode(value).state == Beat::State::kGone)
+      switch_->turn(switch_->dead, true);
+  }
   std::optional<std::string> find(const std::string& key) override { return inner_->find(key); }
   bool has(const std::vector<std::string>& keys) override { return inner_->has(keys); }
   std::int64_t add(const std::string& key, std::int64_t value) override {
@@ -105,6 +109,23 @@ TEST_F(LivenessTest, RanksThatBeatAreNotMissedAndLeaveTogether) {
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(left, 2);
+}
+
+// Rank 0 has read that rank 1 needs it no longer, and ends at once.
+TEST_F(LivenessTest, AStoreThatDiesAtTheEndIsNotMissed) {
+  switch_->dies_at_the_end = true;
+  std::atomic<bool> told = false;
+  for (int r = 0; r < 2; ++r)
+    Liveness::announce(store_, r);
+  Liveness first(store_.clone(), {.rank = 0, .size = 2, .silence_s = 60});
+  Liveness second(
+      connection(),
+      {.rank = 1, .size = 2, .silence_s = 60, .on_loss = [&](const RunError&) { told = true; }});
+  std::thread leaving([&] { first.leave(); });
+  second.leave();
+  leaving.join();
+  std::this_thread::sleep_for(std::chrono::seconds(2));  // slow to end after that
+  EXPECT_FALSE(told);
 }
 
 TEST_F(LivenessTest, ARankThatLeftIsMissedByThoseThatWaitForIt) {
