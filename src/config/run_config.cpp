@@ -186,10 +186,11 @@ void RunConfig::validate() const {
                      {.remedy = "lower the first or raise the second"});
   }
   if (dist.shard == "weights" && !model.gradient_checkpointing) {
-    throw InputError("dist.shard = \"weights\" recomputes every layer in the backward pass, but "
-                     "model.gradient_checkpointing is false",
-                     {.remedy = "leave model.gradient_checkpointing out, or use dist.shard = "
-                                "\"gradients\""});
+    throw InputError(
+        "dist.shard = \"weights\" recomputes every layer in the backward pass, but "
+        "model.gradient_checkpointing is false",
+        {.remedy = "leave model.gradient_checkpointing out, or use dist.shard = "
+                   "\"gradients\""});
   }
   validate_method();
   if (reward.kind == "command" && reward.command.empty()) {

@@ -174,7 +174,8 @@ void ShardedSafetensorsWriter::remove_older_weights() const {
     const std::string name = entry.path().filename().string();
     const bool is_weights = name == "model.safetensors" || is_shard_name(name) ||
                             (name == "model.safetensors.index.json" && shards_.size() == 1);
-    if (!is_weights || std::ranges::find(shards_, name, &SafetensorsShard::file) != shards_.end()) continue;
+    if (!is_weights || std::ranges::find(shards_, name, &SafetensorsShard::file) != shards_.end())
+      continue;
     std::filesystem::remove(entry.path(), ignored);
   }
 }
