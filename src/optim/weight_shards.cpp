@@ -78,8 +78,9 @@ void WeightShards::finish(Layer& layer) {
 }
 
 void WeightShards::fetch(std::size_t number, Direction direction) {
+  if (!divided_) return;  // several threads may score at once
   Layer& layer = layers_[number];
-  if (!divided_ || layer.uses > 0) {
+  if (layer.uses > 0) {
     ++layer.uses;
     return;
   }
@@ -94,8 +95,9 @@ void WeightShards::fetch(std::size_t number, Direction direction) {
 }
 
 void WeightShards::drop(std::size_t number) noexcept {
+  if (!divided_) return;
   Layer& layer = layers_[number];
-  if (--layer.uses > 0 || !divided_ || !layer.block) return;
+  if (--layer.uses > 0 || !layer.block) return;
   parameters_.free_values(*layer.block);
 }
 
