@@ -116,6 +116,12 @@ DRAWN = "antisd.drawAll(); return [...antisd.charts.values()].filter(one => one.
 FITS = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 
 
+def check_fits(browser):
+    # Charts take their new size after the next frame, which is late on a busy machine.
+    wait_for(lambda: browser.run(FITS), "nothing sticks out on a phone")
+    check(True, "nothing sticks out on a phone")
+
+
 def test_report(browser, program, runs, folder):
     print("report")
     page = folder / "report.html"
@@ -139,7 +145,7 @@ def test_report(browser, program, runs, folder):
     wait_for(lambda: browser.run("return document.querySelectorAll('#others figure').length") > 20, "the other metrics")
     browser.run("document.getElementById('other-details').open = false")
     browser.resize(390, 800)
-    check(browser.run(FITS), "nothing sticks out on a phone")
+    check_fits(browser)
     browser.resize(1200, 900)
     pdf = base64.b64decode(browser.send("POST", "/print", {"background": True}))
     check(pdf.startswith(b"%PDF") and len(pdf) > 50_000, "it prints")
@@ -239,7 +245,7 @@ def test_inspect(browser, program, folder):
     check("<b>id</b>" in browser.run("return document.querySelector('h2').textContent"), "a problem's name with HTML shows as text")
     check(browser.run("return performance.getEntriesByType('resource').length") == 0, "nothing is loaded")
     browser.resize(390, 800)
-    check(browser.run(FITS), "nothing sticks out on a phone")
+    check_fits(browser)
     browser.resize(1200, 900)
     check(browser.complaints() == [], "no console error")
 
