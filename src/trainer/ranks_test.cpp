@@ -1,104 +1,31 @@
 // Training on several ranks, as threads, against one process: the same bits.
-#include <algorithm>
-
 #include <gmock/gmock.h>
 
-#include "dist/in_process.h"
-#include "io/atomic_file.h"
 #include "run/checkpoint/checkpoint.h"
-#include "trainer/testing.h"
-#include "trainer/trainer.h"
+#include "trainer/ranks_testing.h"
 
 namespace antisd::inline trainer {
 namespace {
 
+using testing::BreakingGrader;
+using testing::expect_same;
 using ::testing::HasSubstr;
+using testing::Settings;
 using ::testing::SizeIs;
 using testing::SmallModel;
 using testing::SmallTraining;
+using testing::train_alone;
+using testing::train_on;
+using testing::TrainingOutcome;
 using testing::weight_bytes;
-
-using Settings = std::vector<std::string>;
-
-// What a run leaves: weights, rows without times, rollouts, the files of checkpoints.
-struct Outcome {
-  std::string weights;
-  std::vector<Json> metrics;
-  std::vector<std::string> rollouts;
-  std::map<std::string, std::string> checkpoints;  // bytes by path
-};
-
-constexpr ShardOptions kWeights3 = {.members = 3, .gradients = true, .weights = true};
-
-bool is_time(const std::string& name) {
-  return name.starts_with("timing_s/") || name.starts_with("perf/");
-}
-
-Outcome outcome_of(const SmallTraining& training) {
-  Outcome outcome{.weights = weight_bytes(training.state->model)};
-  const std::filesystem::path& run = training.recorder->directory();
-  for (Json row : training.rows("metrics.jsonl")) {
-    std::vector<std::string> times;
-    for (const auto& [name, value] : row.items())
-      if (is_time(name)) times.push_back(name);
-    for (const std::string& name : times)
-      row.erase(name);
-    outcome.metrics.push_back(row);
-  }
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
-    if (!entry.is_regular_file()) continue;
-    const std::string path = entry.path().lexically_relative(run).string();
-    if (path.starts_with("checkpoints/")) outcome.checkpoints[path] = read_file(entry.path());
-    if (path.starts_with("rollouts/")) outcome.rollouts.push_back(path + read_file(entry.path()));
-  }
-  std::ranges::sort(outcome.rollouts);
-  return outcome;
-}
-
-Outcome train_alone(const Settings& settings, SmallModel kind = SmallModel::kDense) {
-  SmallTraining training(settings, one_rank(), {}, kind);
-  EXPECT_TRUE(training.run());
-  return outcome_of(training);
-}
-
-// Rank 0's outcome; all ranks must end with the same weights.
-Outcome train_on(int size, const Settings& settings, ShardOptions shard = {},
-                 SmallModel kind = SmallModel::kDense) {
-  Outcome first;
-  std::vector<std::string> weights(static_cast<std::size_t>(size));
-  run_ranks(size, [&](Communicator& ranks) {
-    SmallTraining training(settings, ranks, shard, kind);
-    EXPECT_TRUE(training.run());
-    weights[static_cast<std::size_t>(ranks.rank())] = weight_bytes(training.state->model);
-    if (ranks.rank() == 0) first = outcome_of(training);
-  });
-  for (const std::string& own : weights)
-    EXPECT_EQ(own, first.weights);
-  return first;
-}
-
-void expect_same(const Outcome& found, const Outcome& expected) {
-  EXPECT_EQ(found.metrics, expected.metrics);
-  EXPECT_EQ(found.rollouts, expected.rollouts);
-  EXPECT_TRUE(found.weights == expected.weights);
-  ASSERT_EQ(found.checkpoints.size(), expected.checkpoints.size());
-  for (const auto& [path, bytes] : expected.checkpoints) {
-    ASSERT_TRUE(found.checkpoints.contains(path)) << path;
-    EXPECT_TRUE(found.checkpoints.at(path) == bytes) << path;
-  }
-}
-
-Settings with(Settings settings, const Settings& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
+using testing::with;
 
 class RanksOfMethod : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RanksOfMethod, ThreeGiveTheBitsOfOne) {
   const Settings settings = {fmt::format("method.name={}", GetParam()), "train.steps=4",
                              "train.micro_batches=3", "checkpoint.every=2"};
-  const Outcome expected = train_alone(settings);
+  const TrainingOutcome expected = train_alone(settings);
   ASSERT_THAT(expected.metrics, SizeIs(4));
   expect_same(train_on(3, settings), expected);
   expect_same(train_on(3, settings, {.members = 3, .gradients = true}), expected);
@@ -163,11 +90,11 @@ TEST(Ranks, MiniBatchesAndEpochsAreCutAlike) {
 // gradient, and nothing else in the first step.
 TEST(Ranks, TheFirstStepIsThatOfOneProcessHoweverItIsCut) {
   const Settings settings = {"train.steps=1"};
-  Outcome expected = train_alone(settings), found = train_on(3, settings);
+  TrainingOutcome expected = train_alone(settings), found = train_on(3, settings);
   ASSERT_THAT(found.metrics, SizeIs(1));
   const double norm = expected.metrics[0]["actor/grad_norm"].get<double>();
   EXPECT_NEAR(found.metrics[0]["actor/grad_norm"].get<double>(), norm, 1e-5 * norm);
-  for (Outcome* outcome : {&expected, &found})
+  for (TrainingOutcome* outcome : {&expected, &found})
     outcome->metrics[0].erase("actor/grad_norm");
   EXPECT_EQ(found.metrics, expected.metrics);
   EXPECT_EQ(found.rollouts, expected.rollouts);
@@ -177,7 +104,7 @@ TEST(Ranks, TheFirstStepIsThatOfOneProcessHoweverItIsCut) {
 TEST(Ranks, ARunGoesOnWithAnotherNumberOfThem) {
   const Settings all = {"train.steps=4", "train.micro_batches=3", "checkpoint.every=2",
                         "optim.schedule=constant"};
-  const Outcome expected = train_alone(all);
+  const TrainingOutcome expected = train_alone(all);
   const testing::TemporaryFolder kept;
   run_ranks(3, [&](Communicator& ranks) {
     SmallTraining half(with(all, {"train.steps=2"}), ranks, {.members = 3});
@@ -196,20 +123,6 @@ TEST(Ranks, ARunGoesOnWithAnotherNumberOfThem) {
   }
 }
 
-// Grades the responses of its own rank; on one rank it fails for good after some steps.
-class BreakingGrader : public testing::WordGrader {
- public:
-  explicit BreakingGrader(bool breaks) : breaks_(breaks) {}
-  Verdict grade(const GradeRequest& request) override {
-    if (breaks_ && ++graded_ > 12) throw RunError("the grader is broken");
-    return WordGrader::grade(request);
-  }
-
- private:
-  bool breaks_;
-  std::atomic<int> graded_ = 0;
-};
-
 TEST(Ranks, WhatFailsOnOneEndsAllWithTheStepsBeforeSaved) {
   std::vector<std::string> messages(3);
   std::vector<std::int64_t> steps(3);
@@ -217,7 +130,7 @@ TEST(Ranks, WhatFailsOnOneEndsAllWithTheStepsBeforeSaved) {
   run_ranks(3, [&](Communicator& ranks) {
     const auto rank = static_cast<std::size_t>(ranks.rank());
     SmallTraining training({"train.steps=9", "reward.workers=1"}, ranks, {.members = 3});
-    BreakingGrader grader(ranks.rank() == 1);
+    BreakingGrader grader(rank == 1 ? 12 : 1000);
     try {
       training.run_with(grader, {1});
     } catch (const RunError& error) {

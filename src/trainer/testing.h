@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/testing.h"
+#include "dist/agreement.h"
 #include "dist/in_process.h"
 #include "io/atomic_file.h"
 #include "io/jsonl.h"
@@ -112,23 +113,26 @@ class SmallTraining {
   explicit SmallTraining(const std::vector<std::string>& settings = {})
       : SmallTraining(settings, one_rank()) {}
 
-  // As one of several ranks, each with a copy of the files; rank 0's has the run.
+  // As one of several ranks. Model, data and run are in rank 0's folder.
   SmallTraining(const std::vector<std::string>& settings, Communicator& all,
                 ShardOptions shard = {}, SmallModel kind = SmallModel::kDense)
       : ranks(all) {
     at::set_num_threads(1);  // more threads only wait for each other on so little work
-    make_small_model(folder / "model", 1, kind);
-    make_small_problems(folder / "problems.jsonl");
-    for (const std::string& setting : small_settings(folder.path()))
+    if (ranks.rank() == 0) {
+      make_small_model(folder / "model");
+      make_small_problems(folder / "problems.jsonl");
+    }
+    files = first_says(ranks, folder.path().string());
+    for (const std::string& setting : small_settings(files))
       config.options().assign(setting);
     for (const std::string& setting : settings)
       config.options().assign(setting);
     config.resolve();
     method = resolve_method(config.method, config.loss);
-    renderer.emplace(Tokenizer::load(folder / "model"), std::nullopt, config.data);
+    renderer.emplace(Tokenizer::load(files / "model"), std::nullopt, config.data);
     problems = PromptSet::load({.files = config.data.train, .map = {}, .count_tokens = {}});
     state = std::make_unique<TrainState>(
-        load_model(folder / "model", at::kCPU, at::kFloat),
+        load_model(files / "model", at::kCPU, at::kFloat),
         PromptStream(problems.size(), problems.fingerprint(), {.seed = 0}), method.gate,
         adamw_options(config.optim), ranks, shard);
     if (method.slow_teacher()) state->teacher.emplace(state->model);
@@ -159,7 +163,7 @@ class SmallTraining {
                      .console = console,
                      .reference = reference ? &*reference : nullptr,
                      .stop_ids = std::move(stop_ids),
-                     .origin = folder / "model"});
+                     .origin = files / "model"});
     return trainer.run(stop);
   }
 
@@ -173,6 +177,7 @@ class SmallTraining {
   }
 
   TemporaryFolder folder;
+  std::filesystem::path files;  // rank 0's folder
   RunConfig config;
   Method method;
   Communicator& ranks;
