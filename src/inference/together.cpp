@@ -46,15 +46,21 @@ std::vector<TokenScores> score_together(Communicator& ranks, const CausalLm& mod
   if (ranks.size() == 1) return score(model, requests, options);
   options.part = static_cast<std::size_t>(ranks.rank());
   options.parts = static_cast<std::size_t>(ranks.size());
+  return gather_scores(ranks, [&] { return score(model, requests, options); });
+}
+
+std::vector<TokenScores> gather_scores(Communicator& ranks,
+                                       const std::function<std::vector<TokenScores>()>& own) {
   const std::vector<std::string> all = gather_agreed(ranks, [&] {
-    MessageWriter own;
-    with_tensor_errors([&] { write(own, score(model, requests, options)); });
-    return own.bytes();
+    MessageWriter writer;
+    with_tensor_errors([&] { write(writer, own()); });
+    return writer.bytes();
   });
-  std::vector<TokenScores> scores(requests.size());
+  std::vector<TokenScores> scores;
   for (const std::string& message : all) {
     MessageReader reader(message);
     std::vector<TokenScores> found = read_scores(reader);
+    scores.resize(found.size());
     for (std::size_t i = 0; i < scores.size(); ++i)
       if (!found[i].logp.empty()) scores[i] = std::move(found[i]);
   }

@@ -7,6 +7,7 @@
 //   const std::vector<ScoreRequest> all = given_by_first(ranks, requests);
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,11 @@ namespace antisd::inline inference {
 std::vector<TokenScores> score_together(Communicator& ranks, const CausalLm& model,
                                         std::span<const ScoreRequest> requests,
                                         ScoreOptions options);
+
+// What each rank has of the scores, empty ones left out, on every rank. What `own` throws, all
+// throw.
+std::vector<TokenScores> gather_scores(Communicator& ranks,
+                                       const std::function<std::vector<TokenScores>()>& own);
 
 // Every rank generates for a part of the requests. The finished groups of all, by request, on every
 // rank; fewer than requests if it was interrupted.

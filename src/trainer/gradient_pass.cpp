@@ -101,21 +101,6 @@ std::int64_t look_as_student(const CausalLm& model, const ObjectiveNeeds& needs,
   return passage.batch.tokens();
 }
 
-// Micro-batch i was rank i mod size()'s. Afterwards every rank has all results.
-void exchange_results(Communicator& ranks, std::vector<MicroBatchResult>& results) {
-  if (ranks.size() == 1) return;
-  const auto size = static_cast<std::size_t>(ranks.size());
-  MessageWriter own;
-  for (auto i = static_cast<std::size_t>(ranks.rank()); i < results.size(); i += size)
-    write(own, results[i]);
-  const std::vector<std::string> all = ranks.gather(own.bytes());
-  for (std::size_t r = 0; r < size; ++r) {
-    MessageReader reader(all[r]);
-    for (std::size_t i = r; i < results.size(); i += size)
-      results[i] = read_result(reader);
-  }
-}
-
 bool has_finite_gradients(const CausalLm& model) {
   for (const Parameter& parameter : model.parameters()) {
     const at::Tensor& gradient = parameter.value.grad();

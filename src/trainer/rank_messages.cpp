@@ -29,6 +29,15 @@ Verdict read_verdict(MessageReader& reader) {
   return verdict;
 }
 
+MicroBatchResult read_result(MessageReader& reader) {
+  MicroBatchResult result;
+  result.student = read_scores(reader);
+  result.teacher = read_scores(reader);
+  result.loss = reader.take_vector<double>();
+  result.loss_sum = reader.take<double>();
+  return result;
+}
+
 }  // namespace
 
 void write(MessageWriter& writer, const MicroBatchResult& result) {
@@ -37,13 +46,18 @@ void write(MessageWriter& writer, const MicroBatchResult& result) {
   writer.add(result.loss).add(result.loss_sum);
 }
 
-MicroBatchResult read_result(MessageReader& reader) {
-  MicroBatchResult result;
-  result.student = read_scores(reader);
-  result.teacher = read_scores(reader);
-  result.loss = reader.take_vector<double>();
-  result.loss_sum = reader.take<double>();
-  return result;
+void exchange_results(Communicator& ranks, std::vector<MicroBatchResult>& results) {
+  if (ranks.size() == 1) return;
+  const auto size = static_cast<std::size_t>(ranks.size());
+  MessageWriter own;
+  for (auto i = static_cast<std::size_t>(ranks.rank()); i < results.size(); i += size)
+    write(own, results[i]);
+  const std::vector<std::string> all = ranks.gather(own.bytes());
+  for (std::size_t r = 0; r < size; ++r) {
+    MessageReader reader(all[r]);
+    for (std::size_t i = r; i < results.size(); i += size)
+      results[i] = read_result(reader);
+  }
 }
 
 void write(MessageWriter& writer, const Rollouts& rollouts) {

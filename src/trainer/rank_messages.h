@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algo/response.h"
+#include "dist/communicator.h"
 #include "dist/message.h"
 #include "inference/together.h"
 #include "reward/grading_stage.h"
@@ -23,7 +24,8 @@ struct Rollouts {
 void write(MessageWriter& writer, const MicroBatchResult& result);
 void write(MessageWriter& writer, const Rollouts& rollouts);
 
-MicroBatchResult read_result(MessageReader& reader);
+// Micro-batch i was rank i mod size()'s. Afterwards every rank has all results.
+void exchange_results(Communicator& ranks, std::vector<MicroBatchResult>& results);
 
 // The rollouts of all ranks, whose shares follow each other.
 Rollouts join_rollouts(std::span<const std::string> messages);

@@ -18,7 +18,8 @@ std::unique_ptr<Objective> make_objective(const UpdateInput& input, const Causal
   return std::make_unique<PolicyObjective>(input.shaping, input.batch, off_policy);
 }
 
-// Fills the record of a response after the first pass over it.
+}  // namespace
+
 void add_first_sight(std::span<const TargetSequence> sequences, const MicroBatchResult& result,
                      bool off_policy, ResponseBatch& batch, NamedSums& sums) {
   for (std::size_t s = 0; s < sequences.size(); ++s) {
@@ -33,8 +34,6 @@ void add_first_sight(std::span<const TargetSequence> sequences, const MicroBatch
       response.teacher = result.teacher[s];
   }
 }
-
-}  // namespace
 
 UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
                            const UpdateInput& input) const {

@@ -55,4 +55,8 @@ class Updater {
   Options options_;
 };
 
+// Fills the record of the responses after the first pass over them.
+void add_first_sight(std::span<const TargetSequence> sequences, const MicroBatchResult& result,
+                     bool off_policy, ResponseBatch& batch, NamedSums& sums);
+
 }  // namespace antisd::inline trainer

@@ -31,7 +31,7 @@ void meet_talk_and_lose_one(const Place& place) {
   // They share a few cores: a healthy rank may have to wait for one for seconds.
   const auto ranks = join_group(place, {.silence_s = 6});
   const double joining = clock.lap();
-  for (const std::size_t length : {0, 20'000}) {  // short and padded
+  for (const std::size_t length : {0, 20'000, 300'000}) {  // short, padded, each by itself
     const std::vector<std::string> all = ranks->gather(message_of(place.rank, length));
     ASSERT_EQ(std::ssize(all), kManyRanks);
     for (int r = 0; r < kManyRanks; ++r)

@@ -112,8 +112,8 @@ std::vector<at::Tensor> whole_state(const AdamW& optimizer, const ParameterBlock
 }
 
 // InputError if the tensor in the file is not fp32 or does not have the slice's sizes.
-void copy_into(const WeightSlice& slice, const at::Tensor& whole, const SafetensorsTensor* source,
-               const std::string& name, const std::filesystem::path& file) {
+void check_tensor(const WeightSlice& slice, const SafetensorsTensor* source,
+                  const std::string& name, const std::filesystem::path& file) {
   const ErrorContext context{.where = file.string(),
                              .remedy = "resume with the model and optimizer that saved it"};
   if (source == nullptr) throw InputError("the tensor " + name + " is missing", context);
@@ -123,6 +123,11 @@ void copy_into(const WeightSlice& slice, const at::Tensor& whole, const Safetens
                     fmt::join(source->shape, ", "), fmt::join(slice.sizes, ", ")),
         context);
   }
+}
+
+void copy_into(const WeightSlice& slice, const at::Tensor& whole, const SafetensorsTensor* source,
+               const std::string& name, const std::filesystem::path& file) {
+  check_tensor(slice, source, name, file);
   at::Tensor values = at::empty(slice.sizes, at::kFloat);
   std::memcpy(values.mutable_data_ptr(), source->data.data(), source->data.size());
   slice.of(whole).copy_(values);
@@ -176,9 +181,14 @@ void load_optimizer(CausalLm& model, AdamW& optimizer, const std::filesystem::pa
     if (!parameter.spec.trainable) continue;
     const at::Tensor whole = at::empty(parameter.spec.sizes, at::kFloat);
     const auto load = [&](const char* prefix, const at::Tensor& own) {
-      for (const WeightSlice& slice : parameter.spec.slices)
-        copy_into(slice, whole, source.find(prefix + slice.name), prefix + slice.name, file);
-      if (!own.defined()) return;  // another rank's
+      for (const WeightSlice& slice : parameter.spec.slices) {
+        const std::string name = prefix + slice.name;
+        if (own.defined())
+          copy_into(slice, whole, source.find(name), name, file);
+        else  // another rank's: not read, which matters where there are many
+          check_tensor(slice, source.find(name), name, file);
+      }
+      if (!own.defined()) return;
       own.view({-1}).copy_(whole.view({-1}).narrow(0, parameter.own_begin, parameter.own_count));
     };
     load(kFirst, parameter.first_moment);
