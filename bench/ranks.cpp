@@ -9,11 +9,11 @@
 #include "algo/response_text.h"
 #include "bench/benchmarks.h"
 #include "bench/clock.h"
+#include "bench/echo.h"
 #include "bench/options.h"
 #include "bench/shapes.h"
 #include "bench/synthetic_step.h"
 #include "context/context_builder.h"
-#include "core/error.h"
 #include "dist/agreement.h"
 #include "io/json.h"
 #include "trainer/alike_groups.h"
@@ -24,7 +24,7 @@
 namespace antisd::bench {
 namespace {
 
-// Seconds of sampling and update that design's arithmetic gives for 8B on so many GPUs.
+// Seconds of sampling and update, as computed for 8B and such responses, by number of GPUs.
 const std::map<int, double> kPredictedSteps = {{1, 828 + 260}, {8, 268 + 33}, {64, 193 + 5}};
 constexpr double kHostBar = 0.02;
 constexpr const char* kDump = "dump (rank 0, if it is due)";
@@ -37,36 +37,6 @@ struct RanksOptions {
   int repeats = 3;
   bool dump = false, json = false;
 };
-
-// One of several ranks. What the others say is there already.
-class Echo : public Communicator {
- public:
-  Echo(int rank, std::vector<std::string> messages) : rank_(rank), messages_(std::move(messages)) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(messages_.size()); }
-  void enter(const std::string&) override {}
-  std::vector<std::string> gather(const std::string& own) override {
-    messages_[static_cast<std::size_t>(rank_)] = own;
-    return messages_;  // copied, as a message that arrives is written to memory
-  }
-  std::unique_ptr<Transfer> exchange_parts(const Parts&) override { no_memory_moves(); }
-  std::unique_ptr<Transfer> collect_parts(const Parts&) override { no_memory_moves(); }
-  std::unique_ptr<Communicator> among(const std::vector<int>&) override { no_memory_moves(); }
-  std::unique_ptr<Communicator> beside() override { no_memory_moves(); }
-  std::vector<double> take_waits() override { return {}; }
-
- private:
-  [[noreturn]] static void no_memory_moves() { throw RunError("an echo has only messages"); }
-
-  int rank_;
-  std::vector<std::string> messages_;
-};
-
-// The messages of gather_agreed() begin with a dot where the work went well.
-std::string agreed(const MessageWriter& writer) {
-  return "." + writer.bytes();
-}
 
 // Seconds by part, in the order of a step.
 class PartTimes {
