@@ -43,7 +43,7 @@ int run_step(const Arguments& arguments);
 
 // What each rank does on the host in a step besides passes over the model: messages, contexts, the
 // gate, losses, metrics and the deal of the work, for synthetic responses, by number of ranks.
-int run_ranks_host(const Arguments& arguments);
+int run_ranks(const Arguments& arguments);
 
 // A sparse layer's experts compared with one gated unit of equal FLOPs.
 int run_experts(const Arguments& arguments);

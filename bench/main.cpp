@@ -37,8 +37,7 @@ constexpr Benchmark kBenchmarks[] = {
      antisd::bench::run_score},
     {"step", "a whole training step by phase, and what AntiSD adds to GRPO",
      antisd::bench::run_step},
-    {"ranks", "the host's work of a rank in a step, by number of ranks",
-     antisd::bench::run_ranks_host},
+    {"ranks", "the host's work of a rank in a step, by number of ranks", antisd::bench::run_ranks},
     {"precision", "log-probabilities in 16 bits on the GPU against fp32 on the CPU",
      antisd::bench::run_precision},
 #endif

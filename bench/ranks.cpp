@@ -259,7 +259,7 @@ void print(const RanksOptions& options, int ranks, const PartTimes& times, doubl
 
 }  // namespace
 
-int run_ranks_host(const Arguments& arguments) {
+int run_ranks(const Arguments& arguments) {
   RanksOptions options;
   CLI::App app("the host's work of a rank in a step, by number of ranks", "antisd-bench ranks");
   app.add_option("--model", options.model, "directory with a tokenizer")->required();

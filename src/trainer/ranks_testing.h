@@ -1,6 +1,8 @@
 // For tests of training on several ranks that are threads, and what it leaves.
 //
-//   expect_same(train_on(3, settings, {.members = 3}), train_alone(settings));
+//   const testing::Settings settings = {"train.steps=4", "train.micro_batches=3"};
+//   testing::expect_same(testing::train_on(3, settings, {.members = 3}),
+//                        testing::train_alone(settings));
 #pragma once
 
 #include <algorithm>
