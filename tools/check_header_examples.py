@@ -155,6 +155,7 @@ NAMES = {
     "text/tokenizer/scanner.h": "std::string pattern, std::string text",
     "trainer/gradient_pass.h": "std::vector<TargetSequence> sequences, double lr, MeanOver mean, "
                                "Objective& objective",
+    "trainer/holdings.h": "ModelShape shape",
     "trainer/memory_plan.h": "ModelShape shape, at::Device device, at::ScalarType dtype",
     "trainer/objective.h": "Shaping shaping, bool off_policy, GradientPass& gradients, double lr, "
                            "PassBatch mini_batch, MeanOver mean",

@@ -1,16 +1,19 @@
 #include "trainer/memory_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "algo/loss_terms.h"
 #include "inference/rollout_engine.h"
-#include "model/architecture.h"
 #include "ops/token_scores.h"
 
 namespace antisd::inline trainer {
 namespace {
+
+constexpr const char* kCachePart = "keys and values";
+constexpr int kGradientsInFlight = 2;  // blocks, of AdamW with ShardOptions::gradients
 
 // Bytes per token and layer that are kept until the backward pass.
 struct LayerActivations {
@@ -53,7 +56,157 @@ double kv_bytes(const ModelShape& shape, double tokens, double element) {
          static_cast<double>(shape.kv_heads * shape.head_dim);
 }
 
+// Adds the parts of one plan.
+class Planner {
+ public:
+  Planner(const ModelShape& shape, const RunConfig& config, const Method& method, at::Device device,
+          at::ScalarType dtype, const RankDivision& ranks)
+      : shape_(shape),
+        config_(config),
+        method_(method),
+        device_(device),
+        ranks_(ranks),
+        held_(shape, ranks),
+        fp32_(dtype == at::kFloat),
+        element_(fp32_ ? 4 : 2),
+        longest_(
+            static_cast<double>(std::min(config.rollout.max_sequence_tokens, shape.max_positions))),
+        responses_(
+            static_cast<double>(config.rollout.prompts_per_step * config.rollout.group_size)),
+        tokens_(
+            std::min(responses_ * longest_,
+                     std::max(static_cast<double>(config.train.micro_batch_tokens), longest_))) {}
+
+  MemoryPlan plan() {
+    add_model();
+    add_copies();
+    add_cache();
+    add_gradients();
+    add_passes();
+    return std::move(plan_);
+  }
+
+ private:
+  void add(std::string name, double bytes, MemoryTime when, std::string how) {
+    plan_.parts.push_back({std::move(name), bytes, when, std::move(how)});
+  }
+  std::string each() const { return fmt::format("{} bytes a parameter", element_); }
+
+  void add_model() {
+    const std::string shared =
+        ranks_.members > 1 ? fmt::format(", one part of {}", ranks_.members) : "";
+    if (ranks_.shard == Shard::kWeights) {
+      add("weights", element_ * (held_.own_part_of_layers() + held_.beside_layers()),
+          MemoryTime::kAlways,
+          fmt::format("{}: one part of {} of each layer; embedding and head", each(),
+                      ranks_.members));
+      for (const MemoryTime when : {MemoryTime::kRollout, MemoryTime::kScoring})
+        add("whole layers", element_ * held_.of_layers(), when, "collected from the ranks");
+      add("layers in use", 2 * element_ * held_.largest_layer(), MemoryTime::kUpdate,
+          "the one that computes, the one that arrives");
+    } else {
+      add("weights", element_ * held_.all(), MemoryTime::kAlways, each());
+    }
+    if (!fp32_)
+      add("masters", 4 * held_.own_part(), MemoryTime::kAlways, "4 bytes a parameter" + shared);
+    add("moments", 8 * held_.own_part(), MemoryTime::kAlways, "2 x 4 bytes a parameter" + shared);
+  }
+
+  void add_copies() {
+    if (needs_reference(config_.loss))
+      add("reference", element_ * held_.all(), MemoryTime::kAlways, each());
+    if (method_.slow_teacher()) {
+      add("teacher", (fp32_ ? 4 : 4 + element_) * held_.all(), MemoryTime::kAlways,
+          fp32_ ? "4 bytes a parameter" : "4 + 2 bytes a parameter");
+    }
+  }
+
+  void add_cache() {
+    // A rank samples whole groups.
+    const double prompts = static_cast<double>(config_.rollout.prompts_per_step);
+    const double own = std::ceil(prompts / ranks_.size) * responses_ / prompts;
+    const double sequences = std::min(own, static_cast<double>(EngineOptions().max_sequences));
+    plan_.kv_least = kv_bytes(shape_, longest_, element_);
+    add(kCachePart, sequences * plan_.kv_least, MemoryTime::kRollout,
+        fmt::format("at most: {} sequences of {} tokens; with less, fewer decode at a time",
+                    sequences, longest_));
+  }
+
+  void add_gradients() {
+    if (ranks_.size == 1) {
+      add("gradients", element_ * held_.gradients(), MemoryTime::kUpdate, each());
+      if (responses_ * longest_ > tokens_ && !fp32_) {
+        add("gradient sums", 4 * held_.trainable(), MemoryTime::kUpdate,
+            "4 bytes per parameter, over micro-batches");
+      }
+      return;
+    }
+    // Embedding and head are sent when the backward pass has ended (GradientSum).
+    const double waiting = held_.trainable_beside_layers() + held_.largest_layer();
+    const bool freed = ranks_.shard >= Shard::kGradients;
+    const double sent = freed ? kGradientsInFlight * held_.largest_layer() : held_.sent_of_layers();
+    add("gradients", element_ * (waiting + 2 * sent), MemoryTime::kUpdate,
+        fmt::format("{}: embedding, head and a layer; {} layers sent and received", each(),
+                    freed ? fmt::format("{}", kGradientsInFlight) : "all"));
+    add("gradient sums", 4 * held_.own_chunk(), MemoryTime::kUpdate,
+        fmt::format("4 bytes per parameter, one part of {}", ranks_.size));
+  }
+
+  void add_passes() {
+    const bool recomputed = config_.model.gradient_checkpointing;
+    add("activations", activation_bytes(shape_, recomputed, tokens_, element_), MemoryTime::kUpdate,
+        fmt::format("a micro-batch of {} tokens{}", tokens_,
+                    recomputed ? ", layers recomputed" : ""));
+    const double head = static_cast<double>(shape_.vocabulary * shape_.hidden);
+    add_head_chunks(/*backward=*/true, fp32_ ? 0 : 4 * head, ", and the head's gradient");
+    if (method_.distils) {
+      add("divergence chunks", 256 * static_cast<double>(shape_.vocabulary) * 16 + 4 * head,
+          MemoryTime::kUpdate, "two distributions of 256 tokens");
+    }
+    double largest = 0;
+    for (const LayerShape& layer : shape_.layers)
+      largest = std::max(largest, layer_activations(shape_, layer, element_).whole);
+    add("layer's values", tokens_ * largest, MemoryTime::kScoring,
+        fmt::format("a batch of {} tokens, one layer at a time", tokens_));
+    add_head_chunks(/*backward=*/false, 0, "");
+  }
+
+  void add_head_chunks(bool backward, double more, const char* what) {
+    const ScoreBlocks blocks = score_blocks(device_, backward);
+    const double rows = std::min(tokens_, static_cast<double>(blocks.tokens));
+    const double columns = static_cast<double>(std::min(blocks.vocabulary, shape_.vocabulary));
+    add("head chunks", rows * columns * (4 + element_) + more,
+        backward ? MemoryTime::kUpdate : MemoryTime::kScoring,
+        fmt::format("logits of {} tokens x {} words{}", rows, columns, what));
+  }
+
+  const ModelShape& shape_;
+  const RunConfig& config_;
+  const Method& method_;
+  at::Device device_;
+  RankDivision ranks_;
+  Holdings held_;
+  bool fp32_;
+  double element_, longest_, responses_;
+  double tokens_;  // of a micro-batch
+  MemoryPlan plan_;
+};
+
 }  // namespace
+
+const char* phase_name(MemoryTime when) {
+  switch (when) {
+    case MemoryTime::kAlways:
+      return "always";
+    case MemoryTime::kRollout:
+      return "sampling";
+    case MemoryTime::kScoring:
+      return "scoring";
+    case MemoryTime::kUpdate:
+      return "update";
+  }
+  return "";
+}
 
 double MemoryPlan::total(MemoryTime when) const {
   double sum = 0;
@@ -62,69 +215,31 @@ double MemoryPlan::total(MemoryTime when) const {
   return sum;
 }
 
+double MemoryPlan::beside_cache() const {
+  double sum = total(MemoryTime::kAlways);
+  for (const MemoryPart& part : parts)
+    if (part.when == MemoryTime::kRollout && part.name != kCachePart) sum += part.bytes;
+  return sum;
+}
+
 double MemoryPlan::needed() const {
   // The engine gives the cache a share of the free memory.
-  const double rollout = kv_least / EngineOptions().memory_share;
-  return total(MemoryTime::kAlways) + std::max(rollout, total(MemoryTime::kUpdate));
+  const double rollout = beside_cache() + kv_least / EngineOptions().memory_share;
+  return std::max(rollout, total(MemoryTime::kAlways) +
+                               std::max(total(MemoryTime::kScoring), total(MemoryTime::kUpdate)));
+}
+
+double MemoryPlan::cache_bytes(double memory) const {
+  double most = 0;
+  for (const MemoryPart& part : parts)
+    if (part.name == kCachePart) most = part.bytes;
+  const double given = EngineOptions().memory_share * (memory - beside_cache());
+  return std::clamp(given, 0.0, most);
 }
 
 MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const Method& method,
-                       at::Device device, at::ScalarType dtype) {
-  double count = 0, trained = 0;  // elements
-  for (const ParameterSpec& spec : parameter_specs(shape)) {
-    count += static_cast<double>(spec.count());
-    if (spec.trainable) trained += static_cast<double>(spec.count());
-  }
-  const bool fp32 = dtype == at::kFloat;
-  const double element = fp32 ? 4 : 2;
-  const double longest =
-      static_cast<double>(std::min(config.rollout.max_sequence_tokens, shape.max_positions));
-  const double responses =
-      static_cast<double>(config.rollout.prompts_per_step * config.rollout.group_size);
-  const double tokens = std::min(
-      responses * longest, std::max(static_cast<double>(config.train.micro_batch_tokens), longest));
-  const std::string each = fmt::format("{} bytes a parameter", element);
-
-  MemoryPlan plan;
-  const auto add = [&](std::string name, double bytes, MemoryTime when, std::string how) {
-    plan.parts.push_back({std::move(name), bytes, when, std::move(how)});
-  };
-  add("weights", element * count, MemoryTime::kAlways, each);
-  if (!fp32) add("masters", 4 * trained, MemoryTime::kAlways, "4 bytes a parameter");
-  add("moments", 8 * trained, MemoryTime::kAlways, "2 x 4 bytes a parameter");
-  if (needs_reference(config.loss)) add("reference", element * count, MemoryTime::kAlways, each);
-
-  if (method.slow_teacher()) {
-    add("teacher", (fp32 ? 4 : 4 + element) * count, MemoryTime::kAlways,
-        fp32 ? "4 bytes a parameter" : "4 + 2 bytes a parameter");
-  }
-
-  const double sequences = std::min(responses, static_cast<double>(EngineOptions().max_sequences));
-  plan.kv_least = kv_bytes(shape, longest, element);
-  add("keys and values", sequences * plan.kv_least, MemoryTime::kRollout,
-      fmt::format("at most: {} sequences of {} tokens; with less, fewer decode at a time",
-                  sequences, longest));
-
-  add("gradients", element * trained, MemoryTime::kUpdate, each);
-  const bool several = responses * longest > tokens;
-  if (several && !fp32)
-    add("gradient sums", 4 * trained, MemoryTime::kUpdate,
-        "4 bytes per parameter, over micro-batches");
-  add("activations", activation_bytes(shape, config.model.gradient_checkpointing, tokens, element),
-      MemoryTime::kUpdate,
-      fmt::format("a micro-batch of {} tokens{}", tokens,
-                  config.model.gradient_checkpointing ? ", layers recomputed" : ""));
-  const ScoreBlocks blocks = score_blocks(device, /*backward=*/true);
-  const double rows = std::min(tokens, static_cast<double>(blocks.tokens));
-  const double columns = static_cast<double>(std::min(blocks.vocabulary, shape.vocabulary));
-  const double head = static_cast<double>(shape.vocabulary * shape.hidden);
-  add("head chunks", rows * columns * (4 + element) + (fp32 ? 0 : 4 * head), MemoryTime::kUpdate,
-      fmt::format("logits of {} tokens x {} words, and the head's gradient", rows, columns));
-  if (method.distils) {
-    add("divergence chunks", 256 * static_cast<double>(shape.vocabulary) * 16 + 4 * head,
-        MemoryTime::kUpdate, "two distributions of 256 tokens");
-  }
-  return plan;
+                       at::Device device, at::ScalarType dtype, const RankDivision& ranks) {
+  return Planner(shape, config, method, device, dtype, ranks).plan();
 }
 
 }  // namespace antisd::inline trainer

@@ -1,11 +1,13 @@
-// The memory that a training step needs, by part, from the model's shape.
+// The memory that a training step needs on each rank, by part and phase, from the model's shape.
 //
-//   const MemoryPlan plan = plan_memory(shape, config, method, device, dtype);
+//   const MemoryPlan plan =
+//       plan_memory(shape, config, method, device, dtype, {16, 16, Shard::kWeights});
 //   for (const MemoryPart& part : plan.parts) print(part.name, part.bytes);
 //   if (plan.needed() > available_memory(device)) ...
 //
-// Permanent tensors are counted to the byte, without the gaps between parameters (kPieceElements).
-// What a pass keeps is an estimate: allocators round, and libraries have their own workspaces.
+// Permanent tensors, gradients and their sums are counted to the byte, with the gaps between
+// parameters (kPieceElements), on the rank that holds most. What a pass keeps is an estimate:
+// allocators round, and libraries have their own workspaces.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +19,12 @@
 #include "algo/method.h"
 #include "config/run_config.h"
 #include "model/model_shape.h"
+#include "trainer/holdings.h"
 
 namespace antisd::inline trainer {
 
-enum class MemoryTime { kAlways, kRollout, kUpdate };
+enum class MemoryTime { kAlways, kRollout, kScoring, kUpdate };
+const char* phase_name(MemoryTime when);  // "always", "sampling", "scoring", "update"
 
 struct MemoryPart {
   std::string name;
@@ -31,14 +35,18 @@ struct MemoryPart {
 
 struct MemoryPlan {
   std::vector<MemoryPart> parts;
-  double kv_least = 0;  // for one sequence at a time; the part is for the maximum number
+  double kv_least = 0;  // for one sequence at a time; the part "keys and values" is the maximum
 
   double total(MemoryTime when) const;
-  // The larger of: sampling with the smallest cache that the engine accepts, and the update.
+  // What sampling holds beside the keys and values, permanent tensors included.
+  double beside_cache() const;
+  // The most that a phase needs; sampling with the smallest cache that the engine accepts.
   double needed() const;
+  // What the engine gives the cache on a device with so much memory for this program.
+  double cache_bytes(double memory) const;
 };
 
 MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const Method& method,
-                       at::Device device, at::ScalarType dtype);
+                       at::Device device, at::ScalarType dtype, const RankDivision& ranks = {});
 
 }  // namespace antisd::inline trainer

@@ -36,32 +36,102 @@ double part(const MemoryPlan& plan, const std::string& name) {
   return 0;
 }
 
+// The bytes of a store's allocations.
+struct HeldBytes {
+  explicit HeldBytes(const ParameterStore& store) {
+    const auto add = [](double& sum, const at::Tensor& tensor) {
+      if (tensor.defined()) sum += static_cast<double>(tensor.nbytes());
+    };
+    for (const ParameterBlock& block : store.blocks()) {
+      add(weights, block.values);
+      add(masters, block.masters);
+      add(moments, block.first_moments);
+      add(moments, block.second_moments);
+    }
+  }
+  double weights = 0, masters = 0, moments = 0;
+};
+
 TEST(MemoryPlan, WhatStaysIsCountedToTheByte) {
   for (const bool sparse : {false, true}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
       CausalLm model(small_shape(sparse), at::kCPU, dtype);
       const auto processes = alone();
       const AdamW optimizer(model, {}, *processes);
-      double weights = 0, masters = 0, moments = 0;
-      for (const Parameter& parameter : model.parameters()) {
-        weights += static_cast<double>(parameter.value.nbytes());
-        if (parameter.master.defined()) masters += static_cast<double>(parameter.master.nbytes());
-        moments +=
-            static_cast<double>(parameter.first_moment.nbytes() + parameter.second_moment.nbytes());
-      }
+      const HeldBytes held(model.parameters());
+      double gradients = 0;
+      for (const Parameter& parameter : model.parameters())
+        gradients += static_cast<double>(parameter.value.nbytes());
       RunConfig config;
       const Method method = resolve_method(config.method, config.loss);
       const MemoryPlan plan = plan_memory(model.shape(), config, method, at::kCPU, dtype);
-      EXPECT_EQ(part(plan, "weights"), weights);
-      EXPECT_EQ(part(plan, "masters"), masters);
-      EXPECT_EQ(part(plan, "moments"), moments);
-      EXPECT_EQ(part(plan, "gradients"), weights);
+      EXPECT_EQ(part(plan, "weights"), held.weights);
+      EXPECT_EQ(part(plan, "masters"), held.masters);
+      EXPECT_EQ(part(plan, "moments"), held.moments);
+      EXPECT_EQ(part(plan, "gradients"), gradients);
       EXPECT_EQ(part(plan, "reference"), 0);
       // At most 256 responses of 256 tokens; a page holds kPageTokens of them.
       EXPECT_EQ(part(plan, "keys and values"),
                 256.0 * 256 * static_cast<double>(KvPool::page_bytes(model)) / kPageTokens);
     }
   }
+}
+
+TEST(MemoryPlan, APartOfTheOptimizersStateIsCountedToTheByte) {
+  RunConfig config;
+  const Method method = resolve_method(config.method, config.loss);
+  for (const auto& [size, members] : {std::pair(2, 2), std::pair(3, 3), std::pair(8, 4)}) {
+    CausalLm model(small_shape(true), at::kCPU, at::kBFloat16);
+    // As Teams gives it to the first member, who has the longest part.
+    model.parameters().make_optimizer_state({0, members, size / members});
+    const HeldBytes held(model.parameters());
+    for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kWeights}) {
+      const MemoryPlan plan = plan_memory(model.shape(), config, method, at::kCPU, at::kBFloat16,
+                                          {size, members, shard});
+      EXPECT_EQ(part(plan, "masters"), held.masters);
+      EXPECT_EQ(part(plan, "moments"), held.moments);
+      if (shard != Shard::kWeights) EXPECT_EQ(part(plan, "weights"), held.weights);
+    }
+  }
+}
+
+// Worked by hand. A layer of the dense model has 8 parameters of at most 4,096 elements, each in a
+// piece of 4,096: qkv 64 x 32, output 32 x 32, gate and up 96 x 32, down 32 x 48, four norms.
+// Embedding 96 x 32 and last norm are a piece each.
+TEST(MemoryPlan, RanksDivideWhatDistShardSays) {
+  RunConfig config;
+  const Method method = resolve_method(config.method, config.loss);
+  const auto plan = [&](const RankDivision& ranks) {
+    return plan_memory(small_shape(false), config, method, at::kCPU, at::kBFloat16, ranks);
+  };
+  constexpr double kPiece = 4096, kLayer = 8 * kPiece, kWaiting = 96 * 32 + 32 + kLayer;
+  const MemoryPlan none = plan({4, 1, Shard::kNone});
+  EXPECT_EQ(part(none, "weights"), 2 * (3 * kLayer + 2 * kPiece));
+  EXPECT_EQ(part(none, "masters"), 4 * (3 * kLayer + 2 * kPiece));
+  // Embedding, norm and a layer wait; three layers are there as sent and as received. Each rank
+  // sums a quarter of a layer; a block of one piece makes a chunk of one piece for everyone.
+  EXPECT_EQ(part(none, "gradients"), 2 * (kWaiting + 2 * 3 * kLayer));
+  EXPECT_EQ(part(none, "gradient sums"), 4 * (3 * kLayer / 4 + 2 * kPiece));
+
+  const MemoryPlan gradients = plan({4, 4, Shard::kGradients});
+  EXPECT_EQ(part(gradients, "masters"), 4 * (3 * kLayer / 4 + 2 * kPiece));
+  EXPECT_EQ(part(gradients, "gradients"), 2 * (kWaiting + 2 * 2 * kLayer));
+
+  // Two teams of two: a part is two of the four chunks.
+  const MemoryPlan nodes = plan({4, 2, Shard::kOptimizer});
+  EXPECT_EQ(part(nodes, "moments"), 8 * (3 * kLayer / 2 + 2 * kPiece));
+
+  const MemoryPlan weights = plan({4, 4, Shard::kWeights});
+  EXPECT_EQ(part(weights, "weights"), 2 * (3 * kLayer / 4 + 2 * kPiece));
+  EXPECT_EQ(part(weights, "whole layers"), 2 * 3 * kLayer);
+  EXPECT_EQ(part(weights, "layers in use"), 2 * 2 * kLayer);
+  EXPECT_EQ(weights.beside_cache(),
+            weights.total(MemoryTime::kAlways) + part(weights, "whole layers"));
+  // Half of what is left, or all that the responses can use: 8 prompts x 8 of 256 tokens.
+  const double left = 1000 * 4096;
+  EXPECT_EQ(weights.cache_bytes(weights.beside_cache() + left), left / 2);
+  EXPECT_EQ(weights.cache_bytes(1e12), 64.0 * 256 * 2 * 2 * 3 * 16);
+  EXPECT_EQ(weights.cache_bytes(0), 0);
 }
 
 TEST(MemoryPlan, TheConfigurationDecides) {
@@ -76,7 +146,7 @@ TEST(MemoryPlan, TheConfigurationDecides) {
   const MemoryPlan base = plan({});
   EXPECT_GT(part(plan({"loss.kl_coef=0.1"}), "reference"), 0);
   EXPECT_EQ(part(plan({"method.name=sdpo", "method.sdpo.teacher_ema=0.05"}), "teacher"),
-            3 * part(base, "weights"));
+            3 * part(base, "weights"));  // 4 + 2 bytes for 2
   EXPECT_EQ(part(plan({"method.name=sdpo"}), "teacher"), 0);
   // Twice the tokens at a time keep twice the values.
   EXPECT_EQ(part(plan({"train.micro_batch_tokens=65536"}), "activations"),

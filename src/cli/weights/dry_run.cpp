@@ -155,11 +155,8 @@ void report_memory(const RunConfig& config, const Method& method, const ModelSha
   const double available = static_cast<double>(available_memory(device));
   report.gap();
   for (const MemoryPart& part : plan.parts) {
-    const char* when = part.when == MemoryTime::kAlways    ? "always"
-                       : part.when == MemoryTime::kRollout ? "sampling"
-                                                           : "update";
-    report.line("memory",
-                fmt::format("{}  {:<17} {:<8}  {}", gib(part.bytes), part.name, when, part.how));
+    report.line("memory", fmt::format("{}  {:<17} {:<8}  {}", gib(part.bytes), part.name,
+                                      phase_name(part.when), part.how));
   }
   report.line("memory",
               fmt::format("{}  needed at least, on {} in {}; {} are free", gib(plan.needed()),

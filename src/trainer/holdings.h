@@ -1,0 +1,58 @@
+// How many elements of a model's parameters a rank holds, from the shape alone: what
+// ParameterStore, Teams and GradientSum allocate, gaps included (kPieceElements). Of ranks that
+// hold different numbers, the largest.
+//
+//   const Holdings held(shape, {.size = 16, .members = 8, .shard = Shard::kOptimizer});
+//   const double masters = 4 * held.own_part();  // bytes
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/model_shape.h"
+
+namespace antisd::inline trainer {
+
+// What the ranks of a team hold only once between them; each form includes those before it.
+enum class Shard { kNone, kOptimizer, kGradients, kWeights };
+
+struct RankDivision {
+  int size = 1;     // ranks of the run
+  int members = 1;  // of a team (optim/teams.h); 1 for Shard::kNone
+  Shard shard = Shard::kNone;
+};
+
+class Holdings {
+ public:
+  Holdings(const ModelShape& shape, const RankDivision& ranks);
+
+  // Of the whole model.
+  double all() const;
+  double trainable() const;
+  double gradients() const;  // trainable without gaps: the backward pass makes separate tensors
+  double of_layers() const;
+  double beside_layers() const { return all() - of_layers(); }
+  double trainable_beside_layers() const;
+  double largest_layer() const;
+
+  double own_part() const;            // masters and moments: those of the first member
+  double own_part_of_layers() const;  // values, where weights are divided
+  double own_chunk() const;           // whose gradients the rank adds up
+  double sent() const;                // gradients as they are sent: all ranks' chunks have one size
+  double sent_of_layers() const;
+
+ private:
+  struct Block {
+    bool is_layer = false;
+    std::int64_t all = 0, trainable = 0, gradients = 0;
+  };
+  template <typename Count>
+  double sum(Count count) const;
+  std::int64_t chunk(std::int64_t elements) const;
+  std::int64_t part(std::int64_t elements) const;
+
+  std::vector<Block> blocks_;
+  RankDivision ranks_;
+};
+
+}  // namespace antisd::inline trainer
