@@ -24,6 +24,7 @@ const std::vector<Command>& all_commands() {
       {"generate", "sample responses to prompts, or stream one to the terminal", add_generate},
       {"score", "log-probability and entropy of every token of given responses", add_score},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
+      {"plan", "memory and hours of a training run on GPUs that need not be here", add_plan},
       {"eval", "benchmarks: avg@n and pass@k with 95 % intervals", add_eval},
       {"pretrain", "train on documents: a built-in task, text, or chats (supervised fine-tuning)",
        add_pretrain},

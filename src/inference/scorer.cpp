@@ -52,17 +52,14 @@ std::vector<RunItem> costs_of(std::span<const ScoreRequest> requests,
   return items;
 }
 
-// The runs of one part. Each run goes to the part that has the least work so far.
-std::vector<IndexRange> runs_of_part(std::span<const RunItem> items, std::vector<IndexRange> runs,
+std::vector<IndexRange> runs_of_part(std::span<const RunItem> items,
+                                     const std::vector<IndexRange>& runs,
                                      const ScoreOptions& options) {
-  std::vector<std::int64_t> tokens(options.parts, 0);
-  std::erase_if(runs, [&](const IndexRange& run) {
-    const auto least = std::ranges::min_element(tokens);
-    for (std::size_t i = run.begin; i < run.end; ++i)
-      *least += items[i].tokens - (i > run.begin ? items[i].shared : 0);
-    return static_cast<std::size_t>(least - tokens.begin()) != options.part;
-  });
-  return runs;
+  const std::vector<std::size_t> dealt = deal_runs(items, runs, options.parts);
+  std::vector<IndexRange> own;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (dealt[i] == options.part) own.push_back(runs[i]);
+  return own;
 }
 
 // Tokens of a batch. On a GPU a part should not be left without work.

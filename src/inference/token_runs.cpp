@@ -60,4 +60,17 @@ std::vector<IndexRange> cut_evenly(std::span<const RunItem> items, std::int64_t 
   return cut_by_cost(costs, high);
 }
 
+std::vector<std::size_t> deal_runs(std::span<const RunItem> items, std::span<const IndexRange> runs,
+                                   std::size_t parts) {
+  std::vector<std::int64_t> tokens(parts, 0);
+  std::vector<std::size_t> dealt;
+  for (const IndexRange& run : runs) {
+    const auto least = std::ranges::min_element(tokens);
+    for (std::size_t i = run.begin; i < run.end; ++i)
+      *least += items[i].tokens - (i > run.begin ? items[i].shared : 0);
+    dealt.push_back(static_cast<std::size_t>(least - tokens.begin()));
+  }
+  return dealt;
+}
+
 }  // namespace antisd::inline inference

@@ -39,4 +39,8 @@ std::vector<IndexRange> cut_runs(std::span<const RunItem> items, const RunLimits
 // where items are too few or too unequal.
 std::vector<IndexRange> cut_evenly(std::span<const RunItem> items, std::int64_t most);
 
+// The part of `parts` that each run goes to: the one that has the fewest tokens so far.
+std::vector<std::size_t> deal_runs(std::span<const RunItem> items, std::span<const IndexRange> runs,
+                                   std::size_t parts);
+
 }  // namespace antisd::inline inference

@@ -1,0 +1,149 @@
+#include "plan/advice.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace antisd::inline plan {
+namespace {
+
+constexpr int kMostGpus = 1024;
+
+double gib(double bytes) {
+  return bytes / (1 << 30);
+}
+
+bool any_fits(const RunConfig& config, const ModelShape& shape, const Machine& machine) {
+  return std::ranges::any_of(forms_on(config, shape, machine), &ShardForm::fits);
+}
+
+// The same configuration with one more setting.
+bool fits_with(const RunConfig& config, const std::string& setting, const ModelShape& shape,
+               const Machine& machine) {
+  RunConfig other;
+  // Only what was set, so that dist.shard stays free where it is.
+  for (const Option& option : config.options().options())
+    if (option.was_set()) other.options().assign(option.key() + "=" + option.value_toml());
+  other.options().assign(setting);
+  other.resolve();
+  return any_fits(other, shape, machine);
+}
+
+std::string phase_that_needs_most(const RunPlan& plan) {
+  const MemoryPlan& memory = plan.memory;
+  const double always = memory.total(MemoryTime::kAlways);
+  const double scoring = always + memory.total(MemoryTime::kScoring);
+  const double update = always + memory.total(MemoryTime::kUpdate);
+  if (memory.needed() > std::max(scoring, update)) return "sampling";
+  return update >= scoring ? "the update" : "scoring";
+}
+
+void advise_how_to_fit(const RunConfig& config, const ModelShape& shape, RunPlan& plan) {
+  plan.limit =
+      fmt::format("memory: {} needs {:.1f} GiB of a rank, a card has {:.1f}",
+                  phase_that_needs_most(plan), gib(plan.memory.needed()), gib(plan.available));
+  const auto try_setting = [&](const std::string& setting) {
+    if (fits_with(config, setting, shape, plan.machine)) plan.advice.push_back(setting);
+  };
+  if (!plan.chosen && plan.machine.gpus > 1) {
+    for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kWeights}) {
+      if (shard == plan.ranks.shard) continue;
+      const double needed = memory_of(config, shape, plan.machine, shard).needed();
+      if (needed <= plan.available)
+        plan.advice.push_back(fmt::format("dist.shard={}", shard_name(shard)));
+    }
+  }
+  if (plan.smallest_gpus > 0) {
+    plan.advice.push_back(fmt::format("{} GPUs of this kind ({} of memory each)",
+                                      plan.smallest_gpus,
+                                      fmt::format("{:.0f} GiB", gib(plan.machine.card.memory))));
+  }
+  if (!config.model.gradient_checkpointing) try_setting("model.gradient_checkpointing=true");
+  const std::int64_t longest = config.rollout.max_sequence_tokens;
+  if (config.train.micro_batch_tokens > longest)
+    try_setting(fmt::format("train.micro_batch_tokens={}", longest));
+  for (std::int64_t tokens = longest / 2; tokens >= 2048; tokens /= 2) {
+    if (config.train.micro_batch_tokens > tokens) break;
+    const std::string setting = fmt::format("rollout.max_sequence_tokens={}", tokens);
+    if (!fits_with(config, setting, shape, plan.machine)) continue;
+    plan.advice.push_back(setting);
+    break;
+  }
+  for (const Card& card : cards()) {
+    if (card.memory <= plan.machine.card.memory) continue;
+    Machine other = plan.machine;
+    other.card = card;
+    if (!any_fits(config, shape, other)) continue;
+    plan.advice.push_back(fmt::format("{} x {}", plan.machine.gpus, card.name));
+    break;
+  }
+}
+
+void advise_on_sampling(const RunConfig& config, RunPlan& plan) {
+  const SamplingTime& sampling = plan.step->sampling;
+  if (sampling.longest > 0.6 * sampling.seconds()) {
+    plan.limit = fmt::format(
+        "the longest response: by itself it takes {:.0f} s of the {:.0f} s of sampling, on any "
+        "number of GPUs",
+        sampling.longest, sampling.seconds());
+    plan.advice.emplace_back("a smaller rollout.max_sequence_tokens");
+    return;
+  }
+  if (sampling.preemptions > 0) {
+    plan.limit =
+        fmt::format("the cache: its {} tokens are too few for the responses, {} were begun again",
+                    plan.cache_tokens, sampling.preemptions);
+    plan.advice.emplace_back("more memory for it: more GPUs, or a dist.shard that divides more");
+    return;
+  }
+  plan.limit = "sampling: reading weights, keys and values for every token";
+  if (plan.machine.gpus < config.rollout.prompts_per_step) plan.advice.emplace_back("more GPUs");
+}
+
+void advise_on_speed(const RunConfig& config, RunPlan& plan) {
+  const StepTime& step = *plan.step;
+  const double sampling = step.sampling_seconds(), passes = step.scoring + step.update;
+  if (step.traffic.exposed > 0.2 * step.seconds()) {
+    plan.limit = fmt::format("the network: ranks wait {:.0f} s of {:.0f} s for it",
+                             step.traffic.exposed, step.seconds());
+    plan.advice.emplace_back("a faster network");
+    if (plan.machine.gpus > plan.machine.per_node && config.dist.shard_over == "all")
+      plan.advice.emplace_back("dist.shard_over=node, where memory allows");
+  } else if (sampling >= passes) {
+    advise_on_sampling(config, plan);
+  } else {
+    plan.limit = "arithmetic of scoring and update";
+    if (step.micro_batches >= plan.machine.gpus) plan.advice.emplace_back("more GPUs");
+  }
+  if (plan.machine.gpus > config.rollout.prompts_per_step) {
+    plan.advice.push_back(
+        fmt::format("at most {} GPUs: so many prompts are sampled, other ranks wait for them",
+                    config.rollout.prompts_per_step));
+  }
+}
+
+}  // namespace
+
+int smallest_that_fits(const RunConfig& config, const ModelShape& shape, const Machine& machine) {
+  const auto fits = [&](int gpus) {
+    Machine other = machine;
+    other.gpus = gpus;
+    other.per_node = std::min(gpus, machine.per_node);
+    return any_fits(config, shape, other);
+  };
+  for (int gpus = 1; gpus < machine.per_node; gpus *= 2)
+    if (fits(gpus)) return gpus;
+  for (int nodes = 1; nodes * machine.per_node <= kMostGpus; nodes += nodes < 8 ? 1 : 8)
+    if (fits(nodes * machine.per_node)) return nodes * machine.per_node;
+  return 0;
+}
+
+void add_advice(const RunConfig& config, const ModelShape& shape, RunPlan& plan) {
+  if (plan.fits) {
+    advise_on_speed(config, plan);
+  } else {
+    advise_how_to_fit(config, shape, plan);
+  }
+}
+
+}  // namespace antisd::inline plan

@@ -1,0 +1,69 @@
+// What a training run needs and how long it takes on a machine that need not be there.
+//
+//   const RunPlan plan = plan_run(config, shape, {find_card("h20"), 16, 8}, lengths);
+//   std::cout << text_of(plan);   // or json_of(plan).dump()
+//
+// It needs no weights and no data. Everything is a prediction; the rates behind it are
+// calibration.jsonl's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/step_time.h"
+#include "trainer/memory_plan.h"
+
+namespace antisd::inline plan {
+
+const char* shard_name(Shard shard);  // as dist.shard has it
+
+// One form of dist.shard on the machine.
+struct ShardForm {
+  Shard shard = Shard::kNone;
+  double needed = 0;  // bytes of a rank
+  bool fits = false;
+};
+
+struct RunPlan {
+  std::string model;
+  double parameters = 0;
+  Machine machine;
+  RankDivision ranks;
+  bool chosen = false;  // dist.shard is not set: the first form that fits, or the most divided
+  std::vector<ShardForm> forms;
+
+  MemoryPlan memory;
+  double available = 0;  // bytes of a card for this program
+  bool fits = false;
+  double cache_bytes = 0;
+  std::int64_t cache_tokens = 0;
+  int smallest_gpus = 0;  // that fit, of this card with so many a node; 0: none up to 1024
+
+  std::optional<StepTime> step;  // only if it fits
+  double save = 0;               // seconds to write one checkpoint
+  double save_exposed = 0;       // of it, that training waits for
+  double evaluation = 0;         // seconds of one
+  std::int64_t steps = 0, saves = 0, evaluations = 0;
+  std::string lengths;
+
+  std::string limit;                // what it is bound by
+  std::vector<std::string> advice;  // what would help
+  std::vector<std::string> notes;   // what the plan leaves out
+
+  double step_seconds() const { return step ? step->seconds() : 0; }
+  double hours() const;
+};
+
+// InputError if the ranks do not fill the nodes.
+RunPlan plan_run(const RunConfig& config, const ModelShape& shape, const Machine& machine,
+                 const Lengths& lengths);
+
+// Memory by part, one line each: "   15.26 GiB  weights           always    2 bytes a parameter".
+std::vector<std::string> memory_lines(const MemoryPlan& memory);
+// Everything but memory by part, one line each.
+std::vector<std::string> plan_lines(const RunPlan& plan);
+std::string text_of(const RunPlan& plan);
+Json json_of(const RunPlan& plan);
+
+}  // namespace antisd::inline plan

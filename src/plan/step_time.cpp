@@ -1,0 +1,255 @@
+#include "plan/step_time.h"
+
+#include <algorithm>
+
+#include "algo/loss_terms.h"
+#include "inference/rollout_engine.h"
+#include "inference/token_runs.h"
+#include "ops/paged_attention.h"
+#include "plan/benchmark_sizes.h"
+#include "trainer/gradient_pass.h"
+
+namespace antisd::inline plan {
+namespace {
+
+constexpr std::int64_t kTemplate = 64;  // tokens of the words around a teacher's context
+constexpr double kMessageBytes = 16;    // of a response's token: id, two log-probabilities, text
+
+std::vector<PassSequence> student_sequences_of(std::span<const GroupLengths> groups) {
+  std::vector<PassSequence> sequences;
+  for (const GroupLengths& group : groups) {
+    for (std::size_t s = 0; s < group.responses.size(); ++s) {
+      sequences.push_back(
+          {group.prompt + group.responses[s], s > 0 ? group.prompt : 0, group.responses[s]});
+    }
+  }
+  return sequences;
+}
+
+// A solution that a teacher is shown: a response that ended before the limit.
+std::int64_t solution_tokens(const GroupLengths& group, std::int64_t longest) {
+  std::int64_t ended = 0, tokens = 0;
+  for (const std::int64_t length : group.responses) {
+    if (group.prompt + length >= longest) continue;
+    ++ended;
+    tokens += length;
+  }
+  return ended > 0 ? tokens / ended : longest;
+}
+
+// Each response after a context of its own: the problem, which neighbours share, and a solution.
+std::vector<PassSequence> teacher_sequences_of(std::span<const GroupLengths> groups,
+                                               const RunConfig& config) {
+  std::vector<PassSequence> sequences;
+  for (const GroupLengths& group : groups) {
+    const std::int64_t context =
+        group.prompt + kTemplate +
+        std::min(solution_tokens(group, config.rollout.max_sequence_tokens),
+                 config.context.max_solution_tokens);
+    for (std::size_t s = 0; s < group.responses.size(); ++s) {
+      sequences.push_back(
+          {context + group.responses[s], s > 0 ? group.prompt : 0, group.responses[s]});
+    }
+  }
+  return sequences;
+}
+
+std::vector<RunItem> items_of(std::span<const PassSequence> sequences) {
+  std::vector<RunItem> items;
+  for (const PassSequence& sequence : sequences)
+    items.push_back({sequence.tokens, sequence.shared});
+  return items;
+}
+
+// The trainer's own cut of a mini-batch.
+std::vector<IndexRange> micro_batches_of(std::span<const PassSequence> sequences,
+                                         const TrainConfig& train, int ranks) {
+  std::vector<TargetSequence> targets;
+  for (const PassSequence& sequence : sequences) {
+    targets.push_back({.ids = std::vector<std::int32_t>(static_cast<std::size_t>(sequence.tokens)),
+                       .targets = {},
+                       .number = targets.size(),
+                       .shared = sequence.shared});
+  }
+  return cut_sequences(targets, train.micro_batch_tokens,
+                       train.micro_batches > 0 ? train.micro_batches : ranks);
+}
+
+}  // namespace
+
+Traffic& Traffic::operator+=(const Traffic& other) {
+  hidden += other.hidden;
+  exposed += other.exposed;
+  return *this;
+}
+
+StepModel::StepModel(const RunConfig& config, const ModelShape& shape, const Machine& machine,
+                     const RankDivision& ranks)
+    : config_(config),
+      shape_(shape),
+      method_(resolve_method(config.method, config.loss)),
+      machine_(machine),
+      ranks_(ranks),
+      held_(shape, ranks),
+      time_(shape, rates_of(machine.card)) {}
+
+std::int64_t StepModel::longest() const {
+  return std::min(config_.rollout.max_sequence_tokens, shape_.max_positions);
+}
+
+double StepModel::spread(double bytes, int size) const {
+  if (size == 1) return 0;
+  const double share = time_.rates().link_share;
+  const int near = std::min(size, machine_.per_node);
+  const double within = bytes * (near - 1) / size / (machine_.card.link * share);
+  const double between = bytes * (size - near) / size / (machine_.network * share);
+  return std::max(within, between);
+}
+
+StepTime StepModel::step(const Lengths& lengths, double cache_bytes) const {
+  const std::vector<GroupLengths> groups =
+      lengths.groups(config_.rollout.prompts_per_step, config_.rollout.group_size, longest());
+  StepTime step;
+  add_sampling(groups, cache_bytes, step);
+  add_scoring(groups, step);
+  add_update(groups, step);
+  return step;
+}
+
+SamplingTime StepModel::sample(std::span<const GroupLengths> groups, double cache_bytes,
+                               std::int64_t longest) const {
+  const double page = time_.kv_bytes_stored() * kPageTokens;
+  return simulate_sampling(time_, groups,
+                           {.pages = std::max(static_cast<std::int64_t>(cache_bytes / page),
+                                              Scheduler::pages_needed(longest, kPageTokens)),
+                            .slots = EngineOptions().max_sequences,
+                            .longest = longest});
+}
+
+// Each rank samples its share of the prompts (Trainer); weights that are divided are collected
+// first.
+void StepModel::add_sampling(const std::vector<GroupLengths>& groups, double cache_bytes,
+                             StepTime& step) const {
+  const auto size = static_cast<std::size_t>(ranks_.size);
+  double tokens = 0;
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    const std::size_t begin = rank * groups.size() / size, end = (rank + 1) * groups.size() / size;
+    const SamplingTime own =
+        sample(std::span(groups).subspan(begin, end - begin), cache_bytes, longest());
+    tokens += static_cast<double>(own.new_tokens);
+    step.sampling_mean += own.seconds() / ranks_.size;
+    if (own.seconds() > step.sampling.seconds()) step.sampling = own;
+  }
+  step.sampling_start = time_.rates().sampling_start;
+  if (ranks_.shard == Shard::kWeights)
+    step.traffic.exposed += spread(kElementBytes * held_.of_layers(), ranks_.members);
+  if (ranks_.size > 1) step.traffic.exposed += tokens * kMessageBytes / time_.rates().messages;
+}
+
+// As score() deals runs out to the parts.
+double StepModel::score_all(const std::vector<PassSequence>& sequences) const {
+  const std::vector<RunItem> items = items_of(sequences);
+  std::int64_t most = config_.train.micro_batch_tokens;
+  if (ranks_.size > 1) {
+    std::int64_t all = 0;
+    for (const RunItem& item : items)
+      all += item.tokens - item.shared;
+    most = std::min(most, all / ranks_.size + 1);
+  }
+  const std::vector<IndexRange> runs = cut_runs(items, {.most = most});
+  const std::vector<std::size_t> dealt =
+      deal_runs(items, runs, static_cast<std::size_t>(ranks_.size));
+  std::vector<double> seconds(static_cast<std::size_t>(ranks_.size), 0);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const PassWork work =
+        time_.work_of(std::span(sequences).subspan(runs[i].begin, runs[i].size()));
+    seconds[dealt[i]] += time_.forward(work) + time_.head(work);
+  }
+  return *std::ranges::max_element(seconds);
+}
+
+void StepModel::add_scoring(const std::vector<GroupLengths>& groups, StepTime& step) const {
+  const bool several = config_.train.minibatches * config_.train.epochs > 1;
+  if (method_.scores_teacher() || (method_.distils && !method_.slow_teacher() && several))
+    step.scoring += score_all(teacher_sequences_of(groups, config_));
+  if (several || method_.gates_on_student())
+    step.scoring += score_all(student_sequences_of(groups));
+  if (needs_reference(config_.loss)) step.scoring += score_all(student_sequences_of(groups));
+}
+
+double StepModel::pass_seconds(std::span<const PassSequence> own,
+                               std::span<const PassSequence> shown) const {
+  const PassWork work = time_.work_of(own);
+  double seconds = time_.forward(work) + time_.head(work) +
+                   time_.backward(work, config_.model.gradient_checkpointing);
+  if (method_.distils) {  // its teacher runs in the same pass
+    const PassWork teacher = time_.work_of(shown);
+    seconds += time_.forward(teacher) + 2 * time_.head(teacher);
+  }
+  return seconds;
+}
+
+void StepModel::add_update(const std::vector<GroupLengths>& groups, StepTime& step) const {
+  const auto size = static_cast<std::size_t>(ranks_.size);
+  // Gradients of layers travel while others are computed; with divided weights, so do the layers,
+  // once for the forward and once for the backward pass.
+  const double sent_layers = spread(kElementBytes * held_.sent_of_layers(), ranks_.size) +
+                             (ranks_.shard == Shard::kWeights
+                                  ? 2 * spread(kElementBytes * held_.of_layers(), ranks_.members)
+                                  : 0);
+  const double sent_rest =
+      spread(kElementBytes * (held_.sent() - held_.sent_of_layers()), ranks_.size);
+  const auto parts = static_cast<std::size_t>(config_.train.minibatches);
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t begin = part * groups.size() / parts,
+                      end = (part + 1) * groups.size() / parts;
+    if (begin == end) continue;
+    const auto own = std::span(groups).subspan(begin, end - begin);
+    const std::vector<PassSequence> sequences = student_sequences_of(own);
+    const std::vector<PassSequence> shown = teacher_sequences_of(own, config_);
+    const std::vector<IndexRange> runs = micro_batches_of(sequences, config_.train, ranks_.size);
+    step.micro_batches += std::ssize(runs) * config_.train.epochs;
+    StepTime once;
+    for (std::size_t first = 0; first < runs.size(); first += size) {
+      double slowest = 0;
+      for (std::size_t i = first; i < std::min(runs.size(), first + size); ++i) {
+        slowest = std::max(slowest,
+                           pass_seconds(std::span(sequences).subspan(runs[i].begin, runs[i].size()),
+                                        std::span(shown).subspan(runs[i].begin, runs[i].size())));
+      }
+      once.update += slowest;
+      const double hidden = std::min(sent_layers, slowest);
+      once.traffic += {hidden, sent_layers - hidden + sent_rest};
+      ++once.rounds;
+    }
+    const bool sums = ranks_.size > 1 || runs.size() > 1;
+    once.update += time_.adamw(held_.own_part(), sums ? 4 : kElementBytes);
+    // Teams exchange sums; members collect values, but for layers that stay divided.
+    const double collected =
+        ranks_.shard == Shard::kWeights ? held_.beside_layers() : held_.trainable();
+    const int teams = ranks_.size / ranks_.members;
+    once.traffic.exposed += spread(kElementBytes * collected, ranks_.members);
+    if (teams > 1) once.traffic.exposed += spread(4 * held_.own_chunk() * teams, ranks_.size);
+    for (std::int64_t epoch = 0; epoch < config_.train.epochs; ++epoch) {
+      step.update += once.update;
+      step.traffic += once.traffic;
+      step.rounds += once.rounds;
+    }
+  }
+}
+
+// Benchmarks follow each other; of each, rank r samples problems r, r + size, and so on.
+double StepModel::evaluation(const Lengths& lengths, double cache_bytes,
+                             std::vector<std::string>& unknown) const {
+  const std::int64_t longest = std::min(config_.eval.max_sequence_tokens, shape_.max_positions);
+  double seconds = 0;
+  std::uint32_t salt = 1;
+  for (const BenchmarkSize& bench : benchmark_sizes(config_, unknown)) {
+    const std::int64_t own = (bench.problems + ranks_.size - 1) / ranks_.size;
+    const std::vector<GroupLengths> groups = lengths.groups(own, bench.samples, longest, salt++);
+    seconds += time_.rates().sampling_start + sample(groups, cache_bytes, longest).seconds();
+  }
+  return seconds;
+}
+
+}  // namespace antisd::inline plan
