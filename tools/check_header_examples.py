@@ -121,7 +121,10 @@ NAMES = {
                      "int active",
     "optim/gradient_sum.h": "ParameterStore& parameters, Teams& teams, int rounds, int active, "
                             "at::Tensor loss",
-    "optim/weight_shards.h": "WeightShards& shards, at::Tensor loss, std::function<at::Tensor()> forward",
+    "plan/pass_time.h": "ModelShape shape, Rates rates, std::vector<PassSequence> sequences",
+    "plan/run_plan.h": "ModelShape shape, Lengths lengths",
+    "plan/sampling_time.h": "PassTime pass_time, std::vector<GroupLengths> groups",
+    "plan/step_time.h": "ModelShape shape, Machine machine, Lengths lengths",
     "report/inspect/analysis.h": "std::vector<Inspection> inspections",
     "report/inspect/clustered_means.h": "std::int64_t id, std::int64_t cluster, double u",
     "report/inspect/inspection.h": "Response response",

@@ -7,26 +7,23 @@
 namespace antisd::inline plan {
 namespace {
 
-constexpr int kMostGpus = 1024;
+constexpr int kMostGpus = 256;
 
 double gib(double bytes) {
   return bytes / (1 << 30);
 }
 
-bool any_fits(const RunConfig& config, const ModelShape& shape, const Machine& machine) {
-  return std::ranges::any_of(forms_on(config, shape, machine), &ShardForm::fits);
+bool any_fits(const PlanInput& input) {
+  return std::ranges::any_of(forms_of(input), &ShardForm::fits);
 }
 
-// The same configuration with one more setting.
-bool fits_with(const RunConfig& config, const std::string& setting, const ModelShape& shape,
-               const Machine& machine) {
+// The same with one more setting.
+bool fits_with(const PlanInput& input, const std::string& setting) {
   RunConfig other;
-  // Only what was set, so that dist.shard stays free where it is.
-  for (const Option& option : config.options().options())
-    if (option.was_set()) other.options().assign(option.key() + "=" + option.value_toml());
+  other.options().load_toml_text(input.config.options().to_toml(/*with_help=*/false), "the plan");
   other.options().assign(setting);
   other.resolve();
-  return any_fits(other, shape, machine);
+  return any_fits({other, input.shape, input.machine, input.shard});
 }
 
 std::string phase_that_needs_most(const RunPlan& plan) {
@@ -38,17 +35,18 @@ std::string phase_that_needs_most(const RunPlan& plan) {
   return update >= scoring ? "the update" : "scoring";
 }
 
-void advise_how_to_fit(const RunConfig& config, const ModelShape& shape, RunPlan& plan) {
+void advise_how_to_fit(const PlanInput& input, RunPlan& plan) {
+  const RunConfig& config = input.config;
   plan.limit =
       fmt::format("memory: {} needs {:.1f} GiB of a rank, a card has {:.1f}",
                   phase_that_needs_most(plan), gib(plan.memory.needed()), gib(plan.available));
   const auto try_setting = [&](const std::string& setting) {
-    if (fits_with(config, setting, shape, plan.machine)) plan.advice.push_back(setting);
+    if (fits_with(input, setting)) plan.advice.push_back(setting);
   };
   if (!plan.chosen && plan.machine.gpus > 1) {
     for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kWeights}) {
       if (shard == plan.ranks.shard) continue;
-      const double needed = memory_of(config, shape, plan.machine, shard).needed();
+      const double needed = memory_of(input, shard).needed();
       if (needed <= plan.available)
         plan.advice.push_back(fmt::format("dist.shard={}", shard_name(shard)));
     }
@@ -65,15 +63,15 @@ void advise_how_to_fit(const RunConfig& config, const ModelShape& shape, RunPlan
   for (std::int64_t tokens = longest / 2; tokens >= 2048; tokens /= 2) {
     if (config.train.micro_batch_tokens > tokens) break;
     const std::string setting = fmt::format("rollout.max_sequence_tokens={}", tokens);
-    if (!fits_with(config, setting, shape, plan.machine)) continue;
+    if (!fits_with(input, setting)) continue;
     plan.advice.push_back(setting);
     break;
   }
   for (const Card& card : cards()) {
     if (card.memory <= plan.machine.card.memory) continue;
-    Machine other = plan.machine;
-    other.card = card;
-    if (!any_fits(config, shape, other)) continue;
+    PlanInput other = input;
+    other.machine.card = card;
+    if (!any_fits(other)) continue;
     plan.advice.push_back(fmt::format("{} x {}", plan.machine.gpus, card.name));
     break;
   }
@@ -89,11 +87,14 @@ void advise_on_sampling(const RunConfig& config, RunPlan& plan) {
     plan.advice.emplace_back("a smaller rollout.max_sequence_tokens");
     return;
   }
-  if (sampling.preemptions > 0) {
-    plan.limit =
-        fmt::format("the cache: its {} tokens are too few for the responses, {} were begun again",
-                    plan.cache_tokens, sampling.preemptions);
-    plan.advice.emplace_back("more memory for it: more GPUs, or a dist.shard that divides more");
+  if (sampling.seconds() > 1.1 * plan.step->sampling_unbounded) {
+    plan.limit = fmt::format(
+        "the cache: its {} tokens are too few for the responses, with more sampling would take "
+        "{:.0f} s",
+        plan.cache_tokens, plan.step->sampling_unbounded);
+    plan.advice.emplace_back(plan.ranks.shard < Shard::kGradients
+                                 ? "more GPUs, or a dist.shard that divides more"
+                                 : "more GPUs");
     return;
   }
   plan.limit = "sampling: reading weights, keys and values for every token";
@@ -124,12 +125,13 @@ void advise_on_speed(const RunConfig& config, RunPlan& plan) {
 
 }  // namespace
 
-int smallest_that_fits(const RunConfig& config, const ModelShape& shape, const Machine& machine) {
+int smallest_that_fits(const PlanInput& input) {
+  const Machine& machine = input.machine;
   const auto fits = [&](int gpus) {
-    Machine other = machine;
-    other.gpus = gpus;
-    other.per_node = std::min(gpus, machine.per_node);
-    return any_fits(config, shape, other);
+    PlanInput other = input;
+    other.machine.gpus = gpus;
+    other.machine.per_node = std::min(gpus, machine.per_node);
+    return any_fits(other);
   };
   for (int gpus = 1; gpus < machine.per_node; gpus *= 2)
     if (fits(gpus)) return gpus;
@@ -138,12 +140,12 @@ int smallest_that_fits(const RunConfig& config, const ModelShape& shape, const M
   return 0;
 }
 
-void add_advice(const RunConfig& config, const ModelShape& shape, RunPlan& plan) {
-  if (plan.fits) {
-    advise_on_speed(config, plan);
-  } else {
-    advise_how_to_fit(config, shape, plan);
-  }
+void add_advice(const PlanInput& input, RunPlan& plan) {
+  if (!plan.fits) return advise_how_to_fit(input, plan);
+  if (plan.chosen && plan.ranks.shard != Shard::kNone)
+    plan.advice.push_back(
+        fmt::format("dist.shard={}, as this plan takes it to be", shard_name(plan.ranks.shard)));
+  advise_on_speed(input.config, plan);
 }
 
 }  // namespace antisd::inline plan

@@ -127,6 +127,11 @@ Lengths Lengths::drawn(const LengthSpec& spec, std::uint64_t seed) {
   return lengths;
 }
 
+Lengths Lengths::within(std::int64_t longest, std::int64_t prompt, std::uint64_t seed) {
+  const double most = static_cast<double>(std::max<std::int64_t>(4, longest));
+  return drawn({.mean = most / 4, .p99 = most, .prompt = prompt}, seed);
+}
+
 Lengths Lengths::of_run(const fs::path& run, std::uint64_t seed) {
   const std::map<std::int64_t, fs::path> dumps = dumps_of(run);
   if (dumps.empty()) return drawn(spec_of_metrics(run), seed);

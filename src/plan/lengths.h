@@ -11,10 +11,12 @@
 
 namespace antisd::inline plan {
 
+inline constexpr std::int64_t kPromptTokens = 256;  // of a prompt, where nothing is known
+
 // A log-normal distribution of response lengths by its mean and the length that 99 % do not exceed.
 struct LengthSpec {
   double mean = 0, p99 = 0;
-  std::int64_t prompt = 256;  // tokens of a prompt
+  std::int64_t prompt = kPromptTokens;
 };
 
 // "mean=8000,p99=32000" or with ",prompt=300". InputError, also for what no log-normal
@@ -29,6 +31,8 @@ struct GroupLengths {
 class Lengths {
  public:
   static Lengths drawn(const LengthSpec& spec, std::uint64_t seed);
+  // Where nothing is known: a quarter of the limit on average, 1 % at the limit.
+  static Lengths within(std::int64_t longest, std::int64_t prompt, std::uint64_t seed);
   // Of the responses that the run recorded (rollouts/), else by the mean and the maximum of its
   // metrics. InputError if it has neither.
   static Lengths of_run(const std::filesystem::path& run, std::uint64_t seed);

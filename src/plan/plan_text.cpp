@@ -90,7 +90,7 @@ std::vector<std::string> plan_lines(const RunPlan& plan) {
   lines.push_back(line(
       "GPUs", plan.smallest_gpus > 0
                   ? fmt::format("{} of these cards are the fewest that fit", plan.smallest_gpus)
-                  : "no number of these cards fits"));
+                  : "no number of these cards up to 256 fits"));
   lines.push_back(line("cache", fmt::format("{} tokens of keys and values", plan.cache_tokens)));
   lines.push_back(line("lengths", plan.lengths));
   if (plan.step) add_step_lines(plan, lines);
@@ -105,12 +105,13 @@ std::vector<std::string> plan_lines(const RunPlan& plan) {
 
 std::string text_of(const RunPlan& plan) {
   const Machine& machine = plan.machine;
+  const std::string network = machine.gpus > machine.per_node
+                                  ? fmt::format(", {} in a node, {:.0f} GB/s between nodes",
+                                                machine.per_node, machine.network / 1e9)
+                                  : "";
   std::string text =
-      line("plan",
-           fmt::format("{}, {:.2f} billion parameters, on {} x {} ({} in a node, {:.0f} GB/s "
-                       "between nodes)",
-                       plan.model, plan.parameters / 1e9, machine.gpus, machine.card.name,
-                       machine.per_node, machine.network / 1e9)) +
+      line("plan", fmt::format("{}, {:.2f} billion parameters, on {} x {}{}", plan.model,
+                               plan.parameters / 1e9, machine.gpus, machine.card.name, network)) +
       "\n";
   for (const auto& lines : {memory_lines(plan.memory), plan_lines(plan)})
     for (const std::string& one : lines)

@@ -13,24 +13,15 @@ namespace {
 
 constexpr Shard kForms[] = {Shard::kNone, Shard::kOptimizer, Shard::kGradients, Shard::kWeights};
 
-// Nothing for "auto" and where the key is not set.
-std::optional<Shard> wanted_form(const RunConfig& config) {
-  const Option* option = config.options().find("dist.shard");
-  if (!option || !option->was_set()) return std::nullopt;
-  for (const Shard shard : kForms)
-    if (config.dist.shard == shard_name(shard)) return shard;
-  return std::nullopt;
-}
-
 void check_machine(const Machine& machine) {
   if (machine.gpus % machine.per_node == 0) return;
   throw InputError(fmt::format("{} GPUs do not fill nodes of {}", machine.gpus, machine.per_node),
                    {.where = "--gpus", .remedy = "give a multiple of --per-node"});
 }
 
-void add_seconds(const RunConfig& config, const ModelShape& shape, const Lengths& lengths,
-                 RunPlan& plan) {
-  const StepModel model(config, shape, plan.machine, plan.ranks);
+void add_seconds(const PlanInput& input, const Lengths& lengths, RunPlan& plan) {
+  const auto& [config, shape, machine, shard] = input;
+  const StepModel model(config, shape, machine, plan.ranks);
   plan.step = model.step(lengths, plan.cache_bytes);
   const Rates& rates = model.pass_time().rates();
 
@@ -74,30 +65,42 @@ at::ScalarType dtype_of(const RunConfig& config) {
                                         : at::kBFloat16;
 }
 
-RankDivision division_of(const RunConfig& config, const Machine& machine, Shard shard) {
-  const int team = config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
+std::optional<Shard> shard_of_name(const std::string& name) {
+  for (const Shard shard : kForms)
+    if (name == shard_name(shard)) return shard;
+  return std::nullopt;
+}
+
+std::optional<Shard> shard_set(const RunConfig& config) {
+  const Option* option = config.options().find("dist.shard");
+  return option && option->was_set() ? shard_of_name(config.dist.shard) : std::nullopt;
+}
+
+RankDivision division_of(const PlanInput& input, Shard shard) {
+  const Machine& machine = input.machine;
+  const int team = input.config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
   return {machine.gpus, shard == Shard::kNone ? 1 : team, shard};
 }
 
-MemoryPlan memory_of(const RunConfig& config, const ModelShape& shape, const Machine& machine,
-                     Shard shard) {
-  return plan_memory(shape, config, resolve_method(config.method, config.loss),
-                     at::Device(at::kCUDA), dtype_of(config), division_of(config, machine, shard));
+MemoryPlan memory_of(const PlanInput& input, Shard shard) {
+  const RunConfig& config = input.config;
+  return plan_memory(input.shape, config, resolve_method(config.method, config.loss),
+                     at::Device(at::kCUDA), dtype_of(config), division_of(input, shard));
 }
 
 double available_on(const Card& card) {
   return card.memory - rates_of(card).reserve;
 }
 
-std::vector<ShardForm> forms_on(const RunConfig& config, const ModelShape& shape,
-                                const Machine& machine) {
+std::vector<ShardForm> forms_of(const PlanInput& input) {
   std::vector<ShardForm> forms;
-  const std::optional<Shard> wanted = wanted_form(config);
+  const double available = available_on(input.machine.card);
   for (const Shard shard : kForms) {
-    if (machine.gpus == 1 && shard != Shard::kNone) break;
-    if (wanted && machine.gpus > 1 && shard != *wanted) continue;
-    const double needed = memory_of(config, shape, machine, shard).needed();
-    forms.push_back({shard, needed, needed <= available_on(machine.card)});
+    const bool allowed =
+        input.machine.gpus == 1 ? shard == Shard::kNone : !input.shard || shard == *input.shard;
+    if (!allowed) continue;
+    const double needed = memory_of(input, shard).needed();
+    forms.push_back({shard, needed, needed <= available});
   }
   return forms;
 }
@@ -108,14 +111,14 @@ double RunPlan::hours() const {
          3600;
 }
 
-RunPlan plan_run(const RunConfig& config, const ModelShape& shape, const Machine& machine,
-                 const Lengths& lengths) {
+RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
+  const auto& [config, shape, machine, shard] = input;
   check_machine(machine);
   RunPlan plan{.model = config.model.path,
                .parameters = static_cast<double>(shape.parameter_count()),
                .machine = machine,
-               .chosen = machine.gpus > 1 && !wanted_form(config),
-               .forms = forms_on(config, shape, machine),
+               .chosen = machine.gpus > 1 && !shard,
+               .forms = forms_of(input),
                .available = available_on(machine.card),
                .steps = config.train.steps,
                .lengths = lengths.text()};
@@ -123,15 +126,17 @@ RunPlan plan_run(const RunConfig& config, const ModelShape& shape, const Machine
   const ShardForm& form = first != plan.forms.end()
                               ? *first
                               : *std::ranges::min_element(plan.forms, {}, &ShardForm::needed);
-  plan.ranks = division_of(config, machine, form.shard);
-  plan.memory = memory_of(config, shape, machine, form.shard);
+  plan.ranks = division_of(input, form.shard);
+  plan.memory = memory_of(input, form.shard);
   plan.fits = form.fits;
   plan.cache_bytes = plan.memory.cache_bytes(plan.available);
   plan.cache_tokens = static_cast<std::int64_t>(
       plan.cache_bytes / PassTime(shape, rates_of(machine.card)).kv_bytes_stored());
-  plan.smallest_gpus = smallest_that_fits(config, shape, machine);
-  if (plan.fits) add_seconds(config, shape, lengths, plan);
-  add_advice(config, shape, plan);
+  plan.smallest_gpus = smallest_that_fits(input);
+  if (plan.fits) add_seconds(input, lengths, plan);
+  if (plan.evaluations > 0 && config.eval.top_p < 1)
+    plan.notes.emplace_back("evaluation without the time of top-p's filter: no rate is measured");
+  add_advice(input, plan);
   return plan;
 }
 

@@ -1,6 +1,7 @@
 // What a training run needs and how long it takes on a machine that need not be there.
 //
-//   const RunPlan plan = plan_run(config, shape, {find_card("h20"), 16, 8}, lengths);
+//   const Machine machine{.card = find_card("h20"), .gpus = 16, .per_node = 8};
+//   const RunPlan plan = plan_run({config, shape, machine, shard_set(config)}, lengths);
 //   std::cout << text_of(plan);   // or json_of(plan).dump()
 //
 // It needs no weights and no data. Everything is a prediction; the rates behind it are
@@ -17,6 +18,18 @@
 namespace antisd::inline plan {
 
 const char* shard_name(Shard shard);  // as dist.shard has it
+// The form that dist.shard names; nothing for "auto".
+std::optional<Shard> shard_of_name(const std::string& name);
+// The same, but nothing also if the key is not set.
+std::optional<Shard> shard_set(const RunConfig& config);
+
+// Borrows configuration and shape.
+struct PlanInput {
+  const RunConfig& config;
+  const ModelShape& shape;
+  Machine machine;
+  std::optional<Shard> shard;  // nothing: the first form that fits, or the one that needs least
+};
 
 // One form of dist.shard on the machine.
 struct ShardForm {
@@ -30,7 +43,7 @@ struct RunPlan {
   double parameters = 0;
   Machine machine;
   RankDivision ranks;
-  bool chosen = false;  // dist.shard is not set: the first form that fits, or the most divided
+  bool chosen = false;  // the form is not the input's
   std::vector<ShardForm> forms;
 
   MemoryPlan memory;
@@ -38,7 +51,7 @@ struct RunPlan {
   bool fits = false;
   double cache_bytes = 0;
   std::int64_t cache_tokens = 0;
-  int smallest_gpus = 0;  // that fit, of this card with so many a node; 0: none up to 1024
+  int smallest_gpus = 0;  // that fit, of this card with so many a node; 0: none up to 256
 
   std::optional<StepTime> step;  // only if it fits
   double save = 0;               // seconds to write one checkpoint
@@ -56,8 +69,7 @@ struct RunPlan {
 };
 
 // InputError if the ranks do not fill the nodes.
-RunPlan plan_run(const RunConfig& config, const ModelShape& shape, const Machine& machine,
-                 const Lengths& lengths);
+RunPlan plan_run(const PlanInput& input, const Lengths& lengths);
 
 // Memory by part, one line each: "   15.26 GiB  weights           always    2 bytes a parameter".
 std::vector<std::string> memory_lines(const MemoryPlan& memory);

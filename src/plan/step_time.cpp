@@ -1,6 +1,7 @@
 #include "plan/step_time.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "algo/loss_terms.h"
 #include "inference/rollout_engine.h"
@@ -118,12 +119,21 @@ StepTime StepModel::step(const Lengths& lengths, double cache_bytes) const {
 
 SamplingTime StepModel::sample(std::span<const GroupLengths> groups, double cache_bytes,
                                std::int64_t longest) const {
-  const double page = time_.kv_bytes_stored() * kPageTokens;
-  return simulate_sampling(time_, groups,
-                           {.pages = std::max(static_cast<std::int64_t>(cache_bytes / page),
-                                              Scheduler::pages_needed(longest, kPageTokens)),
-                            .slots = EngineOptions().max_sequences,
-                            .longest = longest});
+  // What the engine asks for if there is enough memory, and what it needs for one sequence.
+  const std::int64_t slots = EngineOptions().max_sequences;
+  std::int64_t sequences = 0, prompts = 0;
+  for (const GroupLengths& group : groups) {
+    sequences += std::ssize(group.responses);
+    prompts += group.prompt / kPageTokens + 1;
+  }
+  const std::int64_t most = std::min(sequences, slots) * (longest / kPageTokens + 2) + prompts + 1;
+  const std::int64_t least = Scheduler::pages_needed(longest, kPageTokens);
+  const double given = cache_bytes / (time_.kv_bytes_stored() * kPageTokens);
+  return simulate_sampling(
+      time_, groups,
+      {.pages = std::max(least, static_cast<std::int64_t>(std::min(given, double(most)))),
+       .slots = static_cast<int>(slots),
+       .longest = longest});
 }
 
 // Each rank samples its share of the prompts (Trainer); weights that are divided are collected
@@ -132,14 +142,19 @@ void StepModel::add_sampling(const std::vector<GroupLengths>& groups, double cac
                              StepTime& step) const {
   const auto size = static_cast<std::size_t>(ranks_.size);
   double tokens = 0;
+  std::span<const GroupLengths> slowest;
   for (std::size_t rank = 0; rank < size; ++rank) {
     const std::size_t begin = rank * groups.size() / size, end = (rank + 1) * groups.size() / size;
-    const SamplingTime own =
-        sample(std::span(groups).subspan(begin, end - begin), cache_bytes, longest());
+    const auto share = std::span(groups).subspan(begin, end - begin);
+    const SamplingTime own = sample(share, cache_bytes, longest());
     tokens += static_cast<double>(own.new_tokens);
     step.sampling_mean += own.seconds() / ranks_.size;
-    if (own.seconds() > step.sampling.seconds()) step.sampling = own;
+    if (own.seconds() <= step.sampling.seconds()) continue;
+    step.sampling = own;
+    slowest = share;
   }
+  step.sampling_unbounded =
+      sample(slowest, std::numeric_limits<double>::max(), longest()).seconds();
   step.sampling_start = time_.rates().sampling_start;
   if (ranks_.shard == Shard::kWeights)
     step.traffic.exposed += spread(kElementBytes * held_.of_layers(), ranks_.members);

@@ -28,8 +28,9 @@ struct Traffic {
 };
 
 struct StepTime {
-  SamplingTime sampling;     // of the slowest rank
-  double sampling_mean = 0;  // over the ranks
+  SamplingTime sampling;          // of the slowest rank
+  double sampling_mean = 0;       // over the ranks
+  double sampling_unbounded = 0;  // of the slowest with a cache for all of its responses
   double sampling_start = 0;
   double scoring = 0, update = 0;  // of the slowest rank; without what ranks wait for each other
   Traffic traffic;

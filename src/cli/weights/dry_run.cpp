@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/processes.h"
 #include "cli/weights/device_choice.h"
 #include "context/context_builder.h"
 #include "core/error.h"
@@ -12,11 +13,11 @@
 #include "model/causal_lm.h"
 #include "ops/device.h"
 #include "optim/schedule.h"
+#include "plan/run_plan.h"
 #include "reward/grader.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/checkpoint/disk_plan.h"
 #include "run/run_files.h"
-#include "trainer/memory_plan.h"
 
 namespace antisd::inline cli {
 namespace {
@@ -33,6 +34,10 @@ class Report {
   }
   void block(std::string_view title, const std::string& text) {
     out_ << fmt::format("\n--- {}\n{}\n", title, shortened(text));
+  }
+  void lines(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts)
+      out_ << text << "\n";
   }
   void gap() { out_ << "\n"; }
 
@@ -94,7 +99,8 @@ void report_model(const fs::path& model, const ModelShape& shape, Report& report
                   files > 0 ? fmt::format("{} files of weights", files) : "no weights here"));
 }
 
-void report_lengths(std::vector<std::int64_t> lengths, std::int64_t limit, Report& report) {
+// Returns the median.
+std::int64_t report_lengths(std::vector<std::int64_t> lengths, std::int64_t limit, Report& report) {
   std::sort(lengths.begin(), lengths.end());
   const auto at = [&](double share) {
     return lengths[static_cast<std::size_t>(share * static_cast<double>(lengths.size() - 1))];
@@ -104,6 +110,7 @@ void report_lengths(std::vector<std::int64_t> lengths, std::int64_t limit, Repor
                                      "limit of {}",
                                      lengths.front(), lengths.back(), at(0.5), at(0.9), at(0.99),
                                      over, limit));
+  return at(0.5);
 }
 
 // Ids outside the model's vocabulary would end the run in its first step.
@@ -145,29 +152,61 @@ void report_benches(const RunConfig& config, Report& report) {
   }
 }
 
-void report_memory(const RunConfig& config, const Method& method, const ModelShape& shape,
-                   at::Device device, at::ScalarType dtype, Report& report, const Warn& warn) {
-  const MemoryPlan plan = plan_memory(shape, config, method, device, dtype);
-  const auto gib = [](double bytes) {
-    return bytes < (1 << 27) ? fmt::format("{:8.2f} MiB", bytes / (1 << 20))
-                             : fmt::format("{:8.2f} GiB", bytes / (1 << 30));
-  };
+// The ranks that the command would start, or that it is one of.
+Machine machine_at_hand(const RunOptions& options) {
+  const Place place = find_place(process_environment());
+  const int started = ranks_to_start(options.processes, place, visible_gpus);
+  Machine machine{.card = {}, .gpus = place.size, .per_node = place.local_size};
+  if (started > 1) machine.gpus = machine.per_node = started;
+  return machine;
+}
+
+// Nothing for a CPU and for a GPU without rates.
+const Card* card_at_hand(at::Device device) {
+  if (!device.is_cuda()) return nullptr;
+  for (const DeviceInfo& gpu : describe_tensor_library().gpus) {
+    if (gpu.name == fmt::format("cuda:{}", device.has_index() ? device.index() : 0))
+      return card_of_gpu(gpu.description.substr(0, gpu.description.find(',')),
+                         static_cast<double>(available_memory(device)));
+  }
+  return nullptr;
+}
+
+void report_plan(const RunConfig& config, const RunOptions& options, const ModelShape& shape,
+                 at::Device device, at::ScalarType dtype, std::int64_t prompt_tokens,
+                 Report& report, const Warn& warn) {
+  Machine machine = machine_at_hand(options);
+  const Shard shard = shard_of_name(config.dist.shard).value_or(Shard::kNone);
+  const int team = config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
+  const MemoryPlan memory =
+      plan_memory(shape, config, resolve_method(config.method, config.loss), device, dtype,
+                  {machine.gpus, shard == Shard::kNone ? 1 : team, shard});
   const double available = static_cast<double>(available_memory(device));
   report.gap();
-  for (const MemoryPart& part : plan.parts) {
-    report.line("memory", fmt::format("{}  {:<17} {:<8}  {}", gib(part.bytes), part.name,
-                                      phase_name(part.when), part.how));
-  }
+  report.lines(memory_lines(memory));
   report.line("memory",
-              fmt::format("{}  needed at least, on {} in {}; {} are free", gib(plan.needed()),
-                          device.str(), dtype_name(dtype), gib(available)));
-  if (plan.needed() <= available) return;
+              fmt::format("{:8.2f} GiB  needed at least{}, on {} in {}; {:.2f} GiB are free",
+                          memory.needed() / (1 << 30),
+                          machine.gpus > 1 ? fmt::format(" by each of {} ranks", machine.gpus) : "",
+                          device.str(), dtype_name(dtype), available / (1 << 30)));
+  if (const Card* card = card_at_hand(device)) {
+    machine.card = *card;
+    report.lines(plan_lines(
+        plan_run({config, shape, machine, shard},
+                 Lengths::within(std::min(config.rollout.max_sequence_tokens, shape.max_positions),
+                                 prompt_tokens, static_cast<std::uint64_t>(config.train.seed)))));
+  } else {
+    report.line(
+        "seconds",
+        fmt::format("not known for {}; `antisd plan` has them for other machines", device.str()));
+  }
+  if (memory.needed() <= available) return;
   // Only a warning: a run may be planned on another machine.
   warn(fmt::format(
       "training needs about {:.1f} GiB, {} has {:.1f} GiB free: another device, a smaller "
-      "train.micro_batch_tokens or rollout.max_sequence_tokens, model.gradient_checkpointing, or a "
-      "smaller model",
-      plan.needed() / (1 << 30), device.str(), available / (1 << 30)));
+      "train.micro_batch_tokens or rollout.max_sequence_tokens, model.gradient_checkpointing, "
+      "dist.shard, or a smaller model",
+      memory.needed() / (1 << 30), device.str(), available / (1 << 30)));
 }
 
 }  // namespace
@@ -194,7 +233,8 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   PromptSetReport found;
   const PromptSet problems = load_problems(config, renderer, found, &lengths);
   report.line("data", found.text());
-  report_lengths(std::move(lengths), config.data.max_prompt_tokens, report);
+  const std::int64_t prompt_tokens =
+      report_lengths(std::move(lengths), config.data.max_prompt_tokens, report);
   const std::unique_ptr<Grader> grader = make_grader(config.reward);
   grader->probe(grade_request(problems[0], ""));
   for (const std::string& text : grader->take_warnings())
@@ -210,7 +250,7 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   make_schedule(config.optim, config.train.steps);
   report_benches(config, report);
   report_prompts(config, method, problems, renderer, shape, model, report);
-  report_memory(config, method, shape, device, dtype, report, warn);
+  report_plan(config, options, shape, device, dtype, prompt_tokens, report, warn);
   const DiskPlan disk = plan_disk(shape, config, dtype, method.slow_teacher());
   report.line("disk", disk.text());
   if (!disk.suffices()) warn(disk.warning());

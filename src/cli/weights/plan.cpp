@@ -1,4 +1,5 @@
 // `plan`: what a run needs and how long it takes on machines that need not be here.
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -30,14 +31,6 @@ std::string card_names() {
 
 }  // namespace
 
-// Where nothing is said: a quarter of the limit on average, 1 % at the limit.
-Lengths default_lengths(const RunConfig& config, const ModelShape& shape) {
-  const double longest =
-      static_cast<double>(std::min(config.rollout.max_sequence_tokens, shape.max_positions));
-  return Lengths::drawn({.mean = longest / 4, .p99 = longest},
-                        static_cast<std::uint64_t>(config.train.seed));
-}
-
 std::function<int()> add_plan(CLI::App& app) {
   const auto options = std::make_shared<PlanOptions>();
   app.add_option("CONFIG key=value", options->run.arguments, "a TOML file, then overrides")
@@ -68,17 +61,19 @@ std::function<int()> add_plan(CLI::App& app) {
     read_config(options->run, config);
     const ModelShape shape = shape_of_model(config.model.path);
     const auto seed = static_cast<std::uint64_t>(config.train.seed);
-    const Lengths lengths = !options->lengths.empty()
-                                ? Lengths::drawn(parse_lengths(options->lengths), seed)
-                            : !options->recorded.empty() ? Lengths::of_run(options->recorded, seed)
-                                                         : default_lengths(config, shape);
+    const Lengths lengths =
+        !options->lengths.empty() ? Lengths::drawn(parse_lengths(options->lengths), seed)
+        : !options->recorded.empty()
+            ? Lengths::of_run(options->recorded, seed)
+            : Lengths::within(std::min(config.rollout.max_sequence_tokens, shape.max_positions),
+                              kPromptTokens, seed);
     const Machine machine{.card = find_card(options->device),
                           .gpus = options->gpus,
                           .per_node = options->per_node > 0
                                           ? std::min(options->per_node, options->gpus)
                                           : std::min(8, options->gpus),
                           .network = options->link_gb_s * 1e9};
-    const RunPlan plan = plan_run(config, shape, machine, lengths);
+    const RunPlan plan = plan_run({config, shape, machine, shard_set(config)}, lengths);
     std::cout << (options->json ? json_of(plan).dump(1) + "\n" : text_of(plan));
     return 0;
   };

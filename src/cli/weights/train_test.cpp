@@ -256,7 +256,10 @@ TEST_F(Train, ADryRunSaysEverythingWithoutWeights) {
   // 20 words x 16, two layers, as bytes of fp32: see memory_plan_test for the rest.
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("weights"), HasSubstr("moments"), HasSubstr("gradients"),
                                  HasSubstr("activations"), HasSubstr("keys and values"),
-                                 HasSubstr("head chunks"), HasSubstr("are free")));
+                                 HasSubstr("head chunks"), HasSubstr("are free"),
+                                 HasSubstr("seconds      not known for cpu")));
+  EXPECT_THAT(dry_run("--processes 2 dist.shard=optimizer").err,
+              AllOf(HasSubstr("by each of 2 ranks"), HasSubstr("one part of 2")));
 
   const auto refused = [&](const std::string& more, const std::string& why) {
     const Outcome failed = dry_run(more);
