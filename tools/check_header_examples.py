@@ -122,6 +122,7 @@ NAMES = {
     "optim/gradient_sum.h": "ParameterStore& parameters, Teams& teams, int rounds, int active, "
                             "at::Tensor loss",
     "plan/pass_time.h": "ModelShape shape, Rates rates, std::vector<PassSequence> sequences",
+    "plan/plan_input.h": "ModelShape shape, Machine machine",
     "plan/run_plan.h": "ModelShape shape, Lengths lengths",
     "plan/sampling_time.h": "PassTime pass_time, std::vector<GroupLengths> groups",
     "plan/step_time.h": "ModelShape shape, Machine machine, Lengths lengths",

@@ -72,23 +72,23 @@ def where_tables(plans):
     return lines + ["The fewest GPUs for sequences of up to 8K, 16K and 32K tokens:", ""] + table(("model",) + CARDS, rows)
 
 
-def case_table(plans):
-    rows = []
+def case_tables(plans):
+    sizes, times = [], []
     for recipe, card, gpus in CASES + SCALED:
         plan = plans(recipe, card, gpus)
-        memory = plan["memory"]
-        sizes = f"{memory['needed'] / 2**30:.0f} of {memory['available'] / 2**30:.0f}"
-        row = [f"{recipe}, {gpus} x {card}", plan["shard"], sizes]
-        if plan["fits"]:
-            seconds = plan["seconds"]
-            row += [f"{plan['cache_tokens']:,}", f"{seconds['sampling']:.0f}", f"{seconds['scoring']:.0f}", f"{seconds['update']:.0f}",
-                    f"{seconds['collectives_exposed']:.1f}, {seconds['collectives_hidden']:.1f}", f"{plan['step_seconds']:.0f}",
-                    f"{seconds['evaluation']:.0f}", f"{plan['hours']:.0f}", plan["limit"].split(":")[0]]
-        else:
-            row += ["", "", "", "", "", "does not fit", "", "", "memory"]
-        rows.append(row)
-    return table(("recipe and machine", "`dist.shard`", "GiB", "cache tokens", "sampling, s", "scoring, s", "update, s",
-                  "collectives, s: waited for, hidden", "step, s", "evaluation, s", "hours", "limit"), rows)
+        name, memory = f"{recipe}, {gpus} x {card}", plan["memory"]
+        size = [name, plan["shard"], f"{memory['needed'] / 2**30:.0f} of {memory['available'] / 2**30:.0f}"]
+        if not plan["fits"]:
+            sizes.append(size + ["", "", "does not fit"])
+            continue
+        sizes.append(size + [f"{plan['cache_tokens']:,}", f"{plan['hours']:.0f}", plan["limit"].split(":")[0]])
+        seconds = plan["seconds"]
+        times.append([name] + [f"{seconds[key]:.0f}" for key in ("sampling", "scoring", "update")] +
+                     [f"{seconds['collectives_exposed']:.1f}", f"{seconds['collectives_hidden']:.1f}", f"{plan['step_seconds']:.0f}",
+                      f"{seconds['saving']:.0f}", f"{seconds['evaluation']:.0f}"])
+    return (table(("recipe and machine", "`dist.shard`", "GiB needed", "cache tokens", "hours", "limit"), sizes) +
+            ["", "Seconds; the collectives are those that are waited for, and those behind the update:", ""] +
+            table(("recipe, machine", "sampling", "scoring", "update", "collectives", "hidden", "step", "save", "evaluation"), times))
 
 
 def picture(plans):
@@ -140,7 +140,7 @@ def main(program):
     plans.make([(recipe, card, gpus, ("eval.every=0",)) for recipe, _ in MODELS for card in CARDS for gpus in COUNTS])
     plans.make([(recipe, card, 8, shorter(tokens)) for recipe, _ in MODELS for card in CARDS for tokens in SHORTER])
     write_between(ROOT / "recipes/README.md", "where recipes run", where_tables(plans))
-    write_between(ROOT / "docs/cluster.md", "planned machines", case_table(plans))
+    write_between(ROOT / "docs/cluster.md", "planned machines", case_tables(plans))
     picture(plans)
 
 

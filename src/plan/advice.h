@@ -5,13 +5,6 @@
 
 namespace antisd::inline plan {
 
-// Parts of a plan that advice computes for other settings too.
-at::ScalarType dtype_of(const RunConfig& config);
-RankDivision division_of(const PlanInput& input, Shard shard);
-MemoryPlan memory_of(const PlanInput& input, Shard shard);
-double available_on(const Card& card);
-std::vector<ShardForm> forms_of(const PlanInput& input);  // that the input allows
-
 // Of the same card and at most `per_node` a node; 0: none up to 256.
 int smallest_that_fits(const PlanInput& input);
 

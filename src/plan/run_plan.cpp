@@ -11,8 +11,6 @@
 namespace antisd::inline plan {
 namespace {
 
-constexpr Shard kForms[] = {Shard::kNone, Shard::kOptimizer, Shard::kGradients, Shard::kWeights};
-
 void check_machine(const Machine& machine) {
   if (machine.gpus % machine.per_node == 0) return;
   throw InputError(fmt::format("{} GPUs do not fill nodes of {}", machine.gpus, machine.per_node),
@@ -45,66 +43,6 @@ void add_seconds(const PlanInput& input, const Lengths& lengths, RunPlan& plan) 
 
 }  // namespace
 
-const char* shard_name(Shard shard) {
-  switch (shard) {
-    case Shard::kNone:
-      return "none";
-    case Shard::kOptimizer:
-      return "optimizer";
-    case Shard::kGradients:
-      return "gradients";
-    case Shard::kWeights:
-      return "weights";
-  }
-  return "";
-}
-
-at::ScalarType dtype_of(const RunConfig& config) {
-  return config.model.dtype == "fp32"   ? at::kFloat
-         : config.model.dtype == "fp16" ? at::kHalf
-                                        : at::kBFloat16;
-}
-
-std::optional<Shard> shard_of_name(const std::string& name) {
-  for (const Shard shard : kForms)
-    if (name == shard_name(shard)) return shard;
-  return std::nullopt;
-}
-
-std::optional<Shard> shard_set(const RunConfig& config) {
-  const Option* option = config.options().find("dist.shard");
-  return option && option->was_set() ? shard_of_name(config.dist.shard) : std::nullopt;
-}
-
-RankDivision division_of(const PlanInput& input, Shard shard) {
-  const Machine& machine = input.machine;
-  const int team = input.config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
-  return {machine.gpus, shard == Shard::kNone ? 1 : team, shard};
-}
-
-MemoryPlan memory_of(const PlanInput& input, Shard shard) {
-  const RunConfig& config = input.config;
-  return plan_memory(input.shape, config, resolve_method(config.method, config.loss),
-                     at::Device(at::kCUDA), dtype_of(config), division_of(input, shard));
-}
-
-double available_on(const Card& card) {
-  return card.memory - rates_of(card).reserve;
-}
-
-std::vector<ShardForm> forms_of(const PlanInput& input) {
-  std::vector<ShardForm> forms;
-  const double available = available_on(input.machine.card);
-  for (const Shard shard : kForms) {
-    const bool allowed =
-        input.machine.gpus == 1 ? shard == Shard::kNone : !input.shard || shard == *input.shard;
-    if (!allowed) continue;
-    const double needed = memory_of(input, shard).needed();
-    forms.push_back({shard, needed, needed <= available});
-  }
-  return forms;
-}
-
 double RunPlan::hours() const {
   return (static_cast<double>(steps) * step_seconds() + static_cast<double>(saves) * save_exposed +
           static_cast<double>(evaluations) * evaluation) /
@@ -136,6 +74,8 @@ RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
   if (plan.fits) add_seconds(input, lengths, plan);
   if (plan.evaluations > 0 && config.eval.top_p < 1)
     plan.notes.emplace_back("evaluation without the time of top-p's filter: no rate is measured");
+  if (plan.fits && dtype_of(config) == at::kFloat)
+    plan.notes.emplace_back("seconds are those of 16-bit weights: fp32 has no rates");
   add_advice(input, plan);
   return plan;
 }

@@ -12,31 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "plan/step_time.h"
-#include "trainer/memory_plan.h"
+#include "plan/lengths.h"
+#include "plan/plan_input.h"
 
 namespace antisd::inline plan {
-
-const char* shard_name(Shard shard);  // as dist.shard has it
-// The form that dist.shard names; nothing for "auto".
-std::optional<Shard> shard_of_name(const std::string& name);
-// The same, but nothing also if the key is not set.
-std::optional<Shard> shard_set(const RunConfig& config);
-
-// Borrows configuration and shape.
-struct PlanInput {
-  const RunConfig& config;
-  const ModelShape& shape;
-  Machine machine;
-  std::optional<Shard> shard;  // nothing: the first form that fits, or the one that needs least
-};
-
-// One form of dist.shard on the machine.
-struct ShardForm {
-  Shard shard = Shard::kNone;
-  double needed = 0;  // bytes of a rank
-  bool fits = false;
-};
 
 struct RunPlan {
   std::string model;

@@ -148,6 +148,8 @@ class Planner {
     add("gradients", element_ * (waiting + 2 * sent), MemoryTime::kUpdate,
         fmt::format("{}: embedding, head and a layer; {} layers sent and received", each(),
                     freed ? fmt::format("{}", kGradientsInFlight) : "all"));
+    // In the first round, sums take the place of what was sent, unless that is freed earlier.
+    if (!freed && responses_ * longest_ <= tokens_ * ranks_.size) return;
     add("gradient sums", 4 * held_.own_chunk(), MemoryTime::kUpdate,
         fmt::format("4 bytes per parameter, one part of {}", ranks_.size));
   }

@@ -1,0 +1,45 @@
+// What is planned, and the memory that each form of dist.shard needs for it.
+//
+//   const PlanInput input{config, shape, machine, shard_set(config)};
+//   for (const ShardForm& form : forms_of(input)) print(shard_name(form.shard), form.needed);
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/step_time.h"
+#include "trainer/memory_plan.h"
+
+namespace antisd::inline plan {
+
+const char* shard_name(Shard shard);  // as dist.shard has it
+// The form that dist.shard names; nothing for "auto".
+std::optional<Shard> shard_of_name(const std::string& name);
+// The same, but nothing also if the key is not set.
+std::optional<Shard> shard_set(const RunConfig& config);
+
+// Borrows configuration and shape.
+struct PlanInput {
+  const RunConfig& config;
+  const ModelShape& shape;
+  Machine machine;
+  std::optional<Shard> shard;  // nothing: the first form that fits, or the one that needs least
+};
+
+// One form of dist.shard on the machine.
+struct ShardForm {
+  Shard shard = Shard::kNone;
+  double needed = 0;  // bytes of a rank
+  bool fits = false;
+};
+
+at::ScalarType dtype_of(const RunConfig& config);  // on a GPU
+RankDivision division_of(const PlanInput& input, Shard shard);
+MemoryPlan memory_of(const PlanInput& input, Shard shard);
+double available_on(const Card& card);  // bytes for this program
+
+// The forms that the input allows, those that divide less first.
+std::vector<ShardForm> forms_of(const PlanInput& input);
+
+}  // namespace antisd::inline plan
