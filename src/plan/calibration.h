@@ -41,6 +41,7 @@ struct Rates {
   double experts = 0, routed = 0;
   double adamw = 0, adamw_start = 0;
   double read = 0, decode_layer = 0, sampling_start = 0;
+  double exchange = 0, exchange_start = 0, fetch = 0;
   double reserve = 0;
   double link_share = 0, host_copy = 0, disk = 0, messages = 0;
 };

@@ -12,6 +12,7 @@
 #include "io/atomic_file.h"
 #include "plan/model_names.h"
 #include "plan/sampling_time.h"
+#include "trainer/holdings.h"
 
 namespace antisd::inline plan {
 namespace {
@@ -20,10 +21,10 @@ using ::testing::AnyOf;
 using ::testing::Eq;
 using ::testing::HasSubstr;
 
-// The words of bench/RESULTS.md below a heading, with single spaces.
+// The words of bench/RESULTS.md below the heading that begins so, with single spaces.
 std::string section_of_results(const std::string& heading) {
   const std::string text = read_file(std::filesystem::path(ANTISD_SOURCE_DIR) / "bench/RESULTS.md");
-  const std::size_t begin = text.find("## " + heading + "\n");
+  const std::size_t begin = text.find("## " + heading);
   if (begin == std::string::npos) return "";
   std::string words;
   for (const char c : text.substr(begin, text.find("\n## ", begin + 1) - begin)) {
@@ -56,6 +57,7 @@ class Prediction {
       return 1e3 * (time_.forward(batch()) + time_.head(batch()) +
                     time_.backward(batch(), recomputed()) + adamw());
     }
+    if (kind == "exchange") return 1e3 * exchange();
     if (kind == "teacher") return 1e3 * teacher();
     if (kind == "experts") return experts();
     if (kind == "decode") {
@@ -84,6 +86,12 @@ class Prediction {
   }
   double adamw() const {
     return time_.adamw(static_cast<double>(shape_.parameter_count()), /*gradient_bytes=*/2);
+  }
+
+  double exchange() const {
+    const Holdings held(shape_, {});
+    return rates_.exchange_start + rates_.exchange * held.sent() +
+           (row_.at("weights").get<bool>() ? rates_.fetch * held.whole_layers() : 0);
   }
 
   double teacher() const {

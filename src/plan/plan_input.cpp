@@ -60,7 +60,9 @@ std::vector<ShardForm> forms_of(const PlanInput& input) {
   for (const Shard shard : kForms) {
     const bool allowed =
         input.machine.gpus == 1 ? shard == Shard::kNone : !input.shard || shard == *input.shard;
-    if (!allowed) continue;
+    // Divided layers have to be recomputed.
+    if (!allowed || (shard == Shard::kWeights && !input.config.model.gradient_checkpointing))
+      continue;
     const double needed = memory_of(input, shard).needed();
     forms.push_back({shard, needed, needed <= available});
   }

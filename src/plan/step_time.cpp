@@ -136,8 +136,7 @@ SamplingTime StepModel::sample(std::span<const GroupLengths> groups, double cach
        .longest = longest});
 }
 
-// Each rank samples its share of the prompts (Trainer); weights that are divided are collected
-// first.
+// Each rank samples its share of the prompts (Trainer).
 void StepModel::add_sampling(const std::vector<GroupLengths>& groups, double cache_bytes,
                              StepTime& step) const {
   const auto size = static_cast<std::size_t>(ranks_.size);
@@ -156,8 +155,6 @@ void StepModel::add_sampling(const std::vector<GroupLengths>& groups, double cac
   step.sampling_unbounded =
       sample(slowest, std::numeric_limits<double>::max(), longest()).seconds();
   step.sampling_start = time_.rates().sampling_start;
-  if (ranks_.shard == Shard::kWeights)
-    step.traffic.exposed += spread(kElementBytes * held_.of_layers(), ranks_.members);
   if (ranks_.size > 1) step.traffic.exposed += tokens * kMessageBytes / time_.rates().messages;
 }
 
@@ -207,13 +204,19 @@ double StepModel::pass_seconds(std::span<const PassSequence> own,
 void StepModel::add_update(const std::vector<GroupLengths>& groups, StepTime& step) const {
   const auto size = static_cast<std::size_t>(ranks_.size);
   // Gradients of layers travel while others are computed; with divided weights, so do the layers,
-  // once for the forward and once for the backward pass.
-  const double sent_layers = spread(kElementBytes * held_.sent_of_layers(), ranks_.size) +
-                             (ranks_.shard == Shard::kWeights
-                                  ? 2 * spread(kElementBytes * held_.of_layers(), ranks_.members)
-                                  : 0);
+  // once for each forward and for the backward pass.
+  const bool divided = ranks_.shard == Shard::kWeights;
+  const int fetches = method_.distils && !method_.slow_teacher() ? 3 : 2;
+  const double sent_layers =
+      spread(kElementBytes * held_.sent_of_layers(), ranks_.size) +
+      (divided ? fetches * spread(kElementBytes * held_.whole_layers(), ranks_.members) : 0);
   const double sent_rest =
       spread(kElementBytes * (held_.sent() - held_.sent_of_layers()), ranks_.size);
+  // What ranks copy and add up for it on their own cards.
+  const Rates& rates = time_.rates();
+  const double handled = ranks_.size == 1 ? 0
+                                          : rates.exchange_start + held_.sent() * rates.exchange +
+                                                (divided ? held_.whole_layers() * rates.fetch : 0);
   const auto parts = static_cast<std::size_t>(config_.train.minibatches);
   for (std::size_t part = 0; part < parts; ++part) {
     const std::size_t begin = part * groups.size() / parts,
@@ -234,16 +237,14 @@ void StepModel::add_update(const std::vector<GroupLengths>& groups, StepTime& st
       }
       once.update += slowest;
       const double hidden = std::min(sent_layers, slowest);
-      once.traffic += {hidden, sent_layers - hidden + sent_rest};
+      once.traffic += {hidden, sent_layers - hidden + sent_rest + handled};
       ++once.rounds;
     }
     const bool sums = ranks_.size > 1 || runs.size() > 1;
     once.update += time_.adamw(held_.own_part(), sums ? 4 : kElementBytes);
-    // Teams exchange sums; members collect values, but for layers that stay divided.
-    const double collected =
-        ranks_.shard == Shard::kWeights ? held_.beside_layers() : held_.trainable();
+    // Teams exchange sums; members collect values, divided ones too.
     const int teams = ranks_.size / ranks_.members;
-    once.traffic.exposed += spread(kElementBytes * collected, ranks_.members);
+    once.traffic.exposed += spread(kElementBytes * held_.trainable(), ranks_.members);
     if (teams > 1) once.traffic.exposed += spread(4 * held_.own_chunk() * teams, ranks_.size);
     for (std::int64_t epoch = 0; epoch < config_.train.epochs; ++epoch) {
       step.update += once.update;

@@ -66,7 +66,12 @@ double Holdings::own_part() const {
 }
 
 double Holdings::own_part_of_layers() const {
-  return sum([&](const Block& b) { return b.is_layer ? part(b.all) : 0; });
+  const int teams = ranks_.size / ranks_.members;
+  return sum([&](const Block& b) { return b.is_layer ? chunk(b.all) * teams : 0; });
+}
+
+double Holdings::largest_whole_layer() const {
+  return static_cast<double>(chunk(static_cast<std::int64_t>(largest_layer())) * ranks_.size);
 }
 
 double Holdings::own_chunk() const {

@@ -1,6 +1,6 @@
 // How many elements of a model's parameters a rank holds, from the shape alone: what
-// ParameterStore, Teams and GradientSum allocate, gaps included (kPieceElements). Of ranks that
-// hold different numbers, the largest.
+// ParameterStore, GradientSum and WeightShards allocate, gaps included (kPieceElements). Of ranks
+// that hold different numbers, the largest.
 //
 //   const Holdings held(shape, {.size = 16, .members = 8, .shard = Shard::kOptimizer});
 //   const double masters = 4 * held.own_part();  // bytes
@@ -35,10 +35,14 @@ class Holdings {
   double trainable_beside_layers() const;
   double largest_layer() const;
 
-  double own_part() const;            // masters and moments: those of the first member
-  double own_part_of_layers() const;  // values, where weights are divided
-  double own_chunk() const;           // whose gradients the rank adds up
-  double sent() const;                // gradients as they are sent: all ranks' chunks have one size
+  double own_part() const;  // masters and moments: those of the first member
+  // Values of layers where weights are divided (optim/weight_shards.h): parts have one size, so a
+  // layer that was collected is longer by the last part's rest.
+  double own_part_of_layers() const;
+  double whole_layers() const { return sent_of_layers(); }
+  double largest_whole_layer() const;
+  double own_chunk() const;  // whose gradients the rank adds up
+  double sent() const;       // gradients as they are sent: all ranks' chunks have one size
   double sent_of_layers() const;
 
  private:

@@ -96,13 +96,12 @@ class Planner {
     const std::string shared =
         ranks_.members > 1 ? fmt::format(", one part of {}", ranks_.members) : "";
     if (ranks_.shard == Shard::kWeights) {
-      add("weights", element_ * (held_.own_part_of_layers() + held_.beside_layers()),
-          MemoryTime::kAlways,
-          fmt::format("{}: one part of {} of each layer; embedding and head", each(),
-                      ranks_.members));
+      add("weights", element_ * held_.beside_layers(), MemoryTime::kAlways,
+          each() + ": embedding and head");
       for (const MemoryTime when : {MemoryTime::kRollout, MemoryTime::kScoring})
-        add("whole layers", element_ * held_.of_layers(), when, "collected from the ranks");
-      add("layers in use", 2 * element_ * held_.largest_layer(), MemoryTime::kUpdate,
+        add("layers", element_ * held_.whole_layers(), when, each() + ": whole");
+      add("layers", element_ * held_.own_part_of_layers(), MemoryTime::kUpdate, each() + shared);
+      add("layers in use", 2 * element_ * held_.largest_whole_layer(), MemoryTime::kUpdate,
           "the one that computes, the one that arrives");
     } else {
       add("weights", element_ * held_.all(), MemoryTime::kAlways, each());

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "dist/communicator.h"
+#include "dist/in_process.h"
 #include "inference/kv_pool.h"
 #include "optim/adamw.h"
+#include "optim/weight_shards.h"
 
 namespace antisd::inline trainer {
 namespace {
@@ -52,6 +53,12 @@ struct HeldBytes {
   double weights = 0, masters = 0, moments = 0;
 };
 
+double part(const MemoryPlan& plan, const std::string& name, MemoryTime when) {
+  for (const MemoryPart& p : plan.parts)
+    if (p.name == name && p.when == when) return p.bytes;
+  return 0;
+}
+
 TEST(MemoryPlan, WhatStaysIsCountedToTheByte) {
   for (const bool sparse : {false, true}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
@@ -97,6 +104,31 @@ TEST(MemoryPlan, APartOfTheOptimizersStateIsCountedToTheByte) {
   }
 }
 
+TEST(MemoryPlan, DividedLayersAreCountedToTheByte) {
+  RunConfig config;
+  const Method method = resolve_method(config.method, config.loss);
+  for (const auto& [size, members] : {std::pair(3, 3), std::pair(4, 2)}) {
+    const MemoryPlan plan = plan_memory(small_shape(true), config, method, at::kCPU, at::kBFloat16,
+                                        {size, members, Shard::kWeights});
+    run_ranks(size, [&, members = members](Communicator& ranks) {
+      CausalLm model(small_shape(true), at::kCPU, at::kBFloat16);
+      ParameterStore& store = model.parameters();
+      Teams teams(ranks, members);
+      WeightShards shards(store, teams);
+      double parts = 0, whole = 0, rest = 0;
+      shards.divide();
+      for (const ParameterBlock& block : store.blocks())
+        if (block.layer) parts += static_cast<double>(shards.part(block).nbytes());
+      shards.gather();
+      for (const ParameterBlock& block : store.blocks())
+        (block.layer ? whole : rest) += static_cast<double>(block.values.storage().nbytes());
+      EXPECT_EQ(part(plan, "layers", MemoryTime::kUpdate), parts);
+      EXPECT_EQ(part(plan, "layers", MemoryTime::kRollout), whole);
+      EXPECT_EQ(part(plan, "weights"), rest);
+    });
+  }
+}
+
 // Worked by hand. A layer of the dense model has 8 parameters of at most 4,096 elements, each in a
 // piece of 4,096: qkv 64 x 32, output 32 x 32, gate and up 96 x 32, down 32 x 48, four norms.
 // Embedding 96 x 32 and last norm are a piece each.
@@ -127,11 +159,16 @@ TEST(MemoryPlan, RanksDivideWhatDistShardSays) {
   EXPECT_EQ(part(nodes, "moments"), 8 * (3 * kLayer / 2 + 2 * kPiece));
 
   const MemoryPlan weights = plan({4, 4, Shard::kWeights});
-  EXPECT_EQ(part(weights, "weights"), 2 * (3 * kLayer / 4 + 2 * kPiece));
-  EXPECT_EQ(part(weights, "whole layers"), 2 * 3 * kLayer);
+  EXPECT_EQ(part(weights, "weights"), 2 * 2 * kPiece);
+  EXPECT_EQ(part(weights, "layers", MemoryTime::kRollout), 2 * 3 * kLayer);
+  EXPECT_EQ(part(weights, "layers", MemoryTime::kScoring), 2 * 3 * kLayer);
+  EXPECT_EQ(part(weights, "layers", MemoryTime::kUpdate), 2 * 3 * kLayer / 4);
   EXPECT_EQ(part(weights, "layers in use"), 2 * 2 * kLayer);
-  EXPECT_EQ(weights.beside_cache(),
-            weights.total(MemoryTime::kAlways) + part(weights, "whole layers"));
+  EXPECT_EQ(weights.beside_cache(), weights.total(MemoryTime::kAlways) + 2 * 3 * kLayer);
+  // Three ranks make parts of three pieces of a layer's eight.
+  const MemoryPlan three = plan({3, 3, Shard::kWeights});
+  EXPECT_EQ(part(three, "layers", MemoryTime::kUpdate), 2 * 3 * 3 * kPiece);
+  EXPECT_EQ(part(three, "layers", MemoryTime::kRollout), 2 * 3 * 9 * kPiece);
   // Half of what is left, or all that the responses can use: 8 prompts x 8 of 256 tokens.
   const double left = 1000 * 4096;
   EXPECT_EQ(weights.cache_bytes(weights.beside_cache() + left), left / 2);
