@@ -39,16 +39,22 @@ LayerActivations layer_activations(const ModelShape& shape, const LayerShape& la
   return bytes;
 }
 
-double activation_bytes(const ModelShape& shape, bool checkpointing, double tokens,
-                        double element) {
-  double kept = 0, largest = 0;
+// Bytes per token that a forward pass keeps, and those of the layer whose backward pass runs: its
+// values, if they are recomputed, and their gradients.
+struct PassActivations {
+  double kept = 0, working = 0;
+};
+
+PassActivations pass_activations(const ModelShape& shape, bool checkpointing, double element) {
+  PassActivations bytes;
+  double largest = 0;
   for (const LayerShape& layer : shape.layers) {
-    const LayerActivations bytes = layer_activations(shape, layer, element);
-    kept += checkpointing ? bytes.kept : bytes.whole;
-    largest = std::max(largest, bytes.whole);
+    const LayerActivations of_layer = layer_activations(shape, layer, element);
+    bytes.kept += checkpointing ? of_layer.kept : of_layer.whole;
+    largest = std::max(largest, of_layer.whole);
   }
-  // The layer in progress also has the gradients of its values.
-  return tokens * (kept + (checkpointing ? 2 : 1) * largest);
+  bytes.working = (checkpointing ? 2 : 1) * largest;
+  return bytes;
 }
 
 double kv_bytes(const ModelShape& shape, double tokens, double element) {
@@ -81,8 +87,9 @@ class Planner {
     add_model();
     add_copies();
     add_cache();
-    add_gradients();
-    add_passes();
+    add_sums();
+    add_backward_pass();
+    add_scoring();
     return std::move(plan_);
   }
 
@@ -131,54 +138,98 @@ class Planner {
                     sequences, longest_));
   }
 
-  void add_gradients() {
-    if (ranks_.size == 1) {
+  bool several_rounds() const { return responses_ * longest_ > tokens_ * ranks_.size; }
+
+  // Sums that last over the rounds of micro-batches.
+  void add_sums() {
+    if (!several_rounds()) return;
+    if (ranks_.size > 1) {
+      add("gradient sums", 4 * held_.own_chunk(), MemoryTime::kUpdate,
+          fmt::format("4 bytes per parameter, one part of {}", ranks_.size));
+    } else if (fp32_) {
       add("gradients", element_ * held_.gradients(), MemoryTime::kUpdate, each());
-      if (responses_ * longest_ > tokens_ && !fp32_) {
-        add("gradient sums", 4 * held_.trainable(), MemoryTime::kUpdate,
-            "4 bytes per parameter, over micro-batches");
-      }
-      return;
+    } else {
+      add("gradient sums", 4 * held_.trainable(), MemoryTime::kUpdate,
+          "4 bytes per parameter, over micro-batches");
+    }
+  }
+
+  // The gradients at the end of a backward pass that the sums do not hold yet.
+  MemoryPart last_gradients() const {
+    MemoryPart part{.name = "gradients", .when = MemoryTime::kUpdate};
+    if (ranks_.size == 1) {
+      part.bytes = fp32_ && several_rounds() ? 0 : element_ * held_.gradients();
+      part.how = each();
+      return part;
     }
     // Embedding and head are sent when the backward pass has ended (GradientSum).
     const double waiting = held_.trainable_beside_layers() + held_.largest_layer();
     const bool freed = ranks_.shard >= Shard::kGradients;
     const double sent = freed ? kGradientsInFlight * held_.largest_layer() : held_.sent_of_layers();
-    add("gradients", element_ * (waiting + 2 * sent), MemoryTime::kUpdate,
-        fmt::format("{}: embedding, head and a layer; {} layers sent and received", each(),
-                    freed ? fmt::format("{}", kGradientsInFlight) : "all"));
-    // In the first round, sums take the place of what was sent, unless that is freed earlier.
-    if (!freed && responses_ * longest_ <= tokens_ * ranks_.size) return;
-    add("gradient sums", 4 * held_.own_chunk(), MemoryTime::kUpdate,
-        fmt::format("4 bytes per parameter, one part of {}", ranks_.size));
+    part.bytes =
+        element_ * (waiting + 2 * sent) + (freed && !several_rounds() ? 4 * held_.own_chunk() : 0);
+    part.how = fmt::format("{}: embedding, head and a layer; {} layers sent and received", each(),
+                           freed ? fmt::format("{}", kGradientsInFlight) : "all");
+    return part;
   }
 
-  void add_passes() {
+  // A backward pass frees activations while it makes gradients, so that not all of both are there
+  // at a time. The moment that needs most: the head's backward pass, the first layer's after it, or
+  // the last one's.
+  void add_backward_pass() {
     const bool recomputed = config_.model.gradient_checkpointing;
-    add("activations", activation_bytes(shape_, recomputed, tokens_, element_), MemoryTime::kUpdate,
-        fmt::format("a micro-batch of {} tokens{}", tokens_,
-                    recomputed ? ", layers recomputed" : ""));
+    const PassActivations bytes = pass_activations(shape_, recomputed, element_);
+    const double kept = tokens_ * bytes.kept, working = tokens_ * bytes.working;
     const double head = static_cast<double>(shape_.vocabulary * shape_.hidden);
-    add_head_chunks(/*backward=*/true, fp32_ ? 0 : 4 * head, ", and the head's gradient");
+    const std::string batch = fmt::format("a micro-batch of {} tokens{}", tokens_,
+                                          recomputed ? ", layers recomputed" : "");
+    const auto activations = [&](double all, const char* moment) {
+      return MemoryPart{"activations", all, MemoryTime::kUpdate, batch + moment};
+    };
+    const bool counted = ranks_.size == 1 && fp32_ && several_rounds();
+    const MemoryPart first{"gradients", counted ? 0 : element_ * head, MemoryTime::kUpdate,
+                           "the head's"};
+    std::vector<MemoryPart> at_head = {activations(kept, "; before the backward pass"), first,
+                                       head_chunks(/*backward=*/true, fp32_ ? 0 : 4 * head)};
     if (method_.distils) {
-      add("divergence chunks", 256 * static_cast<double>(shape_.vocabulary) * 16 + 4 * head,
-          MemoryTime::kUpdate, "two distributions of 256 tokens");
+      at_head.push_back({"divergence chunks",
+                         256 * static_cast<double>(shape_.vocabulary) * 16 + 4 * head,
+                         MemoryTime::kUpdate, "two distributions of 256 tokens"});
     }
+    const std::vector<MemoryPart> at_first = {
+        activations(kept + working, "; as the backward pass begins"), first};
+    const std::vector<MemoryPart> at_last = {activations(working, "; as the backward pass ends"),
+                                             last_gradients()};
+    const auto sum = [](const std::vector<MemoryPart>& parts) {
+      double all = 0;
+      for (const MemoryPart& part : parts)
+        all += part.bytes;
+      return all;
+    };
+    std::vector<MemoryPart> most = at_head;
+    for (const std::vector<MemoryPart>& moment : {at_first, at_last})
+      if (sum(moment) > sum(most)) most = moment;
+    for (MemoryPart& part : most)
+      if (part.bytes > 0) plan_.parts.push_back(std::move(part));
+  }
+
+  void add_scoring() {
     double largest = 0;
     for (const LayerShape& layer : shape_.layers)
       largest = std::max(largest, layer_activations(shape_, layer, element_).whole);
     add("layer's values", tokens_ * largest, MemoryTime::kScoring,
         fmt::format("a batch of {} tokens, one layer at a time", tokens_));
-    add_head_chunks(/*backward=*/false, 0, "");
+    plan_.parts.push_back(head_chunks(/*backward=*/false, 0));
   }
 
-  void add_head_chunks(bool backward, double more, const char* what) {
+  MemoryPart head_chunks(bool backward, double gradient) const {
     const ScoreBlocks blocks = score_blocks(device_, backward);
     const double rows = std::min(tokens_, static_cast<double>(blocks.tokens));
     const double columns = static_cast<double>(std::min(blocks.vocabulary, shape_.vocabulary));
-    add("head chunks", rows * columns * (4 + element_) + more,
-        backward ? MemoryTime::kUpdate : MemoryTime::kScoring,
-        fmt::format("logits of {} tokens x {} words{}", rows, columns, what));
+    return {"head chunks", rows * columns * (4 + element_) + gradient,
+            backward ? MemoryTime::kUpdate : MemoryTime::kScoring,
+            fmt::format("logits of {} tokens x {} words{}", rows, columns,
+                        gradient > 0 ? ", and the head's gradient in fp32" : "")};
   }
 
   const ModelShape& shape_;

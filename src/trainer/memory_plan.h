@@ -7,7 +7,8 @@
 //
 // Permanent tensors, gradients and their sums are counted to the byte, with the gaps between
 // parameters (kPieceElements), on the rank that holds most. What a pass keeps is an estimate:
-// allocators round, and libraries have their own workspaces.
+// allocators round, and libraries have their own workspaces. The parts of the update are those of
+// the moment that needs most.
 #pragma once
 
 #include <cstdint>

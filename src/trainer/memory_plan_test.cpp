@@ -75,7 +75,13 @@ TEST(MemoryPlan, WhatStaysIsCountedToTheByte) {
       EXPECT_EQ(part(plan, "weights"), held.weights);
       EXPECT_EQ(part(plan, "masters"), held.masters);
       EXPECT_EQ(part(plan, "moments"), held.moments);
-      EXPECT_EQ(part(plan, "gradients"), gradients);
+      // Over micro-batches, fp32 gradients stay, and others have sums in fp32.
+      if (dtype == at::kFloat) {
+        EXPECT_EQ(part(plan, "gradients"), gradients);
+        EXPECT_EQ(part(plan, "gradient sums"), 0);
+      } else {
+        EXPECT_EQ(part(plan, "gradient sums"), held.masters);
+      }
       EXPECT_EQ(part(plan, "reference"), 0);
       // At most 256 responses of 256 tokens; a page holds kPageTokens of them.
       EXPECT_EQ(part(plan, "keys and values"),
@@ -134,21 +140,25 @@ TEST(MemoryPlan, DividedLayersAreCountedToTheByte) {
 // Embedding 96 x 32 and last norm are a piece each.
 TEST(MemoryPlan, RanksDivideWhatDistShardSays) {
   RunConfig config;
+  config.rollout.max_sequence_tokens = config.train.micro_batch_tokens = 8;
   const Method method = resolve_method(config.method, config.loss);
   const auto plan = [&](const RankDivision& ranks) {
     return plan_memory(small_shape(false), config, method, at::kCPU, at::kBFloat16, ranks);
   };
   constexpr double kPiece = 4096, kLayer = 8 * kPiece, kWaiting = 96 * 32 + 32 + kLayer;
+  // With so few tokens the end of the backward pass needs most. Embedding, norm and a layer wait;
+  // three layers are there as sent and as received. Each rank sums a quarter of a layer; a block of
+  // one piece makes a chunk of one piece for everyone.
   const MemoryPlan none = plan({4, 1, Shard::kNone});
   EXPECT_EQ(part(none, "weights"), 2 * (3 * kLayer + 2 * kPiece));
   EXPECT_EQ(part(none, "masters"), 4 * (3 * kLayer + 2 * kPiece));
-  // Embedding, norm and a layer wait; three layers are there as sent and as received. Each rank
-  // sums a quarter of a layer; a block of one piece makes a chunk of one piece for everyone. Sums
-  // begin to last with the second round.
   EXPECT_EQ(part(none, "gradients"), 2 * (kWaiting + 2 * 3 * kLayer));
-  EXPECT_EQ(part(none, "gradient sums"), 0);  // 65,536 tokens are one round of four micro-batches
-  config.train.micro_batch_tokens = 8192;     // now two
-  EXPECT_EQ(part(plan({4, 1, Shard::kNone}), "gradient sums"), 4 * (3 * kLayer / 4 + 2 * kPiece));
+  EXPECT_EQ(part(none, "gradient sums"), 4 * (3 * kLayer / 4 + 2 * kPiece));
+  // 2,048 tokens in one round of four micro-batches: sums take the place of what was sent.
+  config.train.micro_batch_tokens = 512;
+  EXPECT_EQ(part(plan({4, 1, Shard::kNone}), "gradient sums"), 0);
+  EXPECT_EQ(part(plan({4, 1, Shard::kNone}), "gradients"), part(none, "gradients"));
+  config.train.micro_batch_tokens = 8;
 
   const MemoryPlan gradients = plan({4, 4, Shard::kGradients});
   EXPECT_EQ(part(gradients, "masters"), 4 * (3 * kLayer / 4 + 2 * kPiece));
@@ -169,11 +179,25 @@ TEST(MemoryPlan, RanksDivideWhatDistShardSays) {
   const MemoryPlan three = plan({3, 3, Shard::kWeights});
   EXPECT_EQ(part(three, "layers", MemoryTime::kUpdate), 2 * 3 * 3 * kPiece);
   EXPECT_EQ(part(three, "layers", MemoryTime::kRollout), 2 * 3 * 9 * kPiece);
-  // Half of what is left, or all that the responses can use: 8 prompts x 8 of 256 tokens.
-  const double left = 1000 * 4096;
+  // Half of what is left, or all that the responses can use: 8 prompts x 8 of 8 tokens.
+  const double left = 100'000;
   EXPECT_EQ(weights.cache_bytes(weights.beside_cache() + left), left / 2);
-  EXPECT_EQ(weights.cache_bytes(1e12), 64.0 * 256 * 2 * 2 * 3 * 16);
+  EXPECT_EQ(weights.cache_bytes(1e12), 64.0 * 8 * 2 * 2 * 3 * 16);
   EXPECT_EQ(weights.cache_bytes(0), 0);
+}
+
+// A backward pass frees activations as it makes gradients. With many tokens its beginning needs
+// most: what 256 x 256 tokens keep in three layers (fp32 stream, attention's result and its sums),
+// twice the values of one layer, and the gradient of the head, 96 x 32.
+TEST(MemoryPlan, ActivationsAndGradientsAreNotAllThereAtATime) {
+  RunConfig config;
+  const MemoryPlan plan =
+      plan_memory(small_shape(false), config, resolve_method(config.method, config.loss), at::kCPU,
+                  at::kBFloat16, {4, 4, Shard::kOptimizer});
+  constexpr double kKept = 4 * 32 + 2 * 32 + 4 * 4;
+  constexpr double kWhole = kKept + 4 * 32 + 2 * (2 * 32 + 2 * 32 + 3 * 16 + 3 * 48 + 32);
+  EXPECT_EQ(part(plan, "activations"), 32'768 * (3 * kKept + 2 * kWhole));
+  EXPECT_EQ(part(plan, "gradients"), 2 * 96 * 32);
 }
 
 TEST(MemoryPlan, TheConfigurationDecides) {

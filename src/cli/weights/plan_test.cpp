@@ -19,7 +19,7 @@ TEST_F(Plan, NeedsOnlyTheRecipe) {
   const Outcome text = plan("qwen3-8b/antisd.toml", "--gpus 8 --per-node 8 --device h20");
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_THAT(text.out, AllOf(HasSubstr("models/Qwen3-8B, 8.19 billion parameters, on 8 x h20"),
-                              HasSubstr("gradients (not set: chosen by memory)"),
+                              HasSubstr("optimizer (not set: chosen by memory)"),
                               HasSubstr("fits         yes"), HasSubstr("tokens of keys and values"),
                               HasSubstr("sampling:"), HasSubstr("hidden behind the update"),
                               HasSubstr("a checkpoint, every 10 steps"),
