@@ -24,7 +24,7 @@ struct PlanInput {
   const RunConfig& config;
   const ModelShape& shape;
   Machine machine;
-  std::optional<Shard> shard;  // nothing: the first form that fits, or the one that needs least
+  std::optional<Shard> shard;  // nothing: the first that fits, but for `none` of several ranks
 };
 
 // One form of dist.shard on the machine.

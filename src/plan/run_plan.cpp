@@ -60,7 +60,11 @@ RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
                .available = available_on(machine.card),
                .steps = config.train.steps,
                .lengths = lengths.text()};
-  const auto first = std::ranges::find_if(plan.forms, &ShardForm::fits);
+  // Masters and moments that are held once leave more for the cache at hardly any cost, so a choice
+  // begins with those.
+  const auto first = std::ranges::find_if(plan.forms, [&](const ShardForm& form) {
+    return form.fits && (form.shard != Shard::kNone || !plan.chosen);
+  });
   const ShardForm& form = first != plan.forms.end()
                               ? *first
                               : *std::ranges::min_element(plan.forms, {}, &ShardForm::needed);

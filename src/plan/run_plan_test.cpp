@@ -102,6 +102,7 @@ TEST(RunPlan, ThePapersMachinesFit) {
   const RunPlan small = planned("Qwen3-8B", machine_of("h20", 8));
   EXPECT_TRUE(small.fits && small.chosen);
   EXPECT_EQ(small.ranks.shard, Shard::kOptimizer);
+  EXPECT_EQ(planned("Qwen3-4B", machine_of("h200", 8)).ranks.shard, Shard::kOptimizer);
   const RunPlan experts = planned("Qwen3-30B-A3B", machine_of("h20", 16));
   EXPECT_TRUE(experts.fits);
   EXPECT_EQ(experts.ranks.shard, Shard::kWeights);
