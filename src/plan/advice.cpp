@@ -17,11 +17,12 @@ bool any_fits(const PlanInput& input) {
   return std::ranges::any_of(forms_of(input), &ShardForm::fits);
 }
 
-// The same with one more setting.
-bool fits_with(const PlanInput& input, const std::string& setting) {
+// The same with more settings.
+bool fits_with(const PlanInput& input, const std::vector<std::string>& settings) {
   RunConfig other;
   other.options().load_toml_text(input.config.options().to_toml(/*with_help=*/false), "the plan");
-  other.options().assign(setting);
+  for (const std::string& setting : settings)
+    other.options().assign(setting);
   other.resolve();
   return any_fits({other, input.shape, input.machine, input.shard});
 }
@@ -41,7 +42,7 @@ void advise_how_to_fit(const PlanInput& input, RunPlan& plan) {
       fmt::format("memory: {} needs {:.1f} GiB of a rank, a card has {:.1f}",
                   phase_that_needs_most(plan), gib(plan.memory.needed()), gib(plan.available));
   const auto try_setting = [&](const std::string& setting) {
-    if (fits_with(input, setting)) plan.advice.push_back(setting);
+    if (fits_with(input, {setting})) plan.advice.push_back(setting);
   };
   if (!plan.chosen && plan.machine.gpus > 1) {
     for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kWeights}) {
@@ -60,14 +61,16 @@ void advise_how_to_fit(const PlanInput& input, RunPlan& plan) {
   const std::int64_t longest = config.rollout.max_sequence_tokens;
   if (config.train.micro_batch_tokens > longest)
     try_setting(fmt::format("train.micro_batch_tokens={}", longest));
-  for (std::int64_t tokens = longest / 2; tokens >= 2048; tokens /= 2) {
-    if (config.train.micro_batch_tokens > tokens) break;
-    const std::string setting = fmt::format("rollout.max_sequence_tokens={}", tokens);
-    if (!fits_with(input, setting)) continue;
-    plan.advice.push_back(setting);
+  for (std::int64_t tokens = longest / 2; tokens > config.data.max_prompt_tokens; tokens /= 2) {
+    const std::string sequence = fmt::format("rollout.max_sequence_tokens={}", tokens);
+    const std::string batch = fmt::format("train.micro_batch_tokens={}", tokens);
+    if (!fits_with(input, {sequence, batch})) continue;
+    plan.advice.push_back(sequence + " " + batch);
     break;
   }
-  for (const Card& card : cards()) {
+  std::vector<Card> larger = cards();
+  std::ranges::sort(larger, {}, &Card::memory);
+  for (const Card& card : larger) {
     if (card.memory <= plan.machine.card.memory) continue;
     PlanInput other = input;
     other.machine.card = card;

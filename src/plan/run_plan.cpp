@@ -11,6 +11,8 @@
 namespace antisd::inline plan {
 namespace {
 
+constexpr double kSmallestMeasured = 0.5e9;  // parameters
+
 void check_machine(const Machine& machine) {
   if (machine.gpus % machine.per_node == 0) return;
   throw InputError(fmt::format("{} GPUs do not fill nodes of {}", machine.gpus, machine.per_node),
@@ -80,6 +82,10 @@ RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
     plan.notes.emplace_back("evaluation without the time of top-p's filter: no rate is measured");
   if (plan.fits && dtype_of(config) == at::kFloat)
     plan.notes.emplace_back("seconds are those of 16-bit weights: fp32 has no rates");
+  if (plan.fits && plan.parameters < kSmallestMeasured)
+    plan.notes.emplace_back(
+        "the rates are those of models from 0.6 billion parameters on: smaller "
+        "ones are bound by the host");
   add_advice(input, plan);
   return plan;
 }

@@ -116,6 +116,12 @@ TEST(RunPlan, ThePapersMachinesFit) {
   EXPECT_THAT(too_few.limit, HasSubstr("memory"));
   EXPECT_THAT(too_few.advice, Contains(HasSubstr("16 GPUs")));
   EXPECT_THAT(too_few.advice, Contains("8 x h200"));
+  // Advice is what the plan itself says of the advised settings.
+  const char* shorter = "rollout.max_sequence_tokens=16384 train.micro_batch_tokens=16384";
+  EXPECT_THAT(planned("Qwen3-4B", machine_of("l40s", 4)).advice, Contains(shorter));
+  EXPECT_TRUE(planned("Qwen3-4B", machine_of("l40s", 4),
+                      {"rollout.max_sequence_tokens=16384", "train.micro_batch_tokens=16384"})
+                  .fits);
 }
 
 TEST(RunPlan, DistShardIsObeyedWhereItIsSet) {
