@@ -53,6 +53,7 @@ NAMES = {
     "cli/weights/microscope.h": "ModelOptions model_options, std::optional<std::int64_t> samples, "
                         "std::vector<LookRequest> rows, Microscope::OnBad on_bad, Analysis& analysis",
     "cli/weights/rank_session.h": "std::function<int(Communicator&)> train_as_one_of",
+    "cli/weights/shard_choice.h": "at::Device device, at::ScalarType dtype, Place place",
     "cli/weights/step_threads.h": "ModelOptions options, Trainer& trainer",
     "config/config_changes.h": "RunConfig& before, RunConfig& now, std::filesystem::path run",
     "context/context_builder.h": "Json metrics",
@@ -121,6 +122,7 @@ NAMES = {
                      "int active",
     "optim/gradient_sum.h": "ParameterStore& parameters, Teams& teams, int rounds, int active, "
                             "at::Tensor loss",
+    "optim/weight_shards.h": "WeightShards& shards, at::Tensor loss, std::function<at::Tensor()> forward",
     "plan/pass_time.h": "ModelShape shape, Rates rates, std::vector<PassSequence> sequences",
     "plan/plan_input.h": "ModelShape shape, Machine machine",
     "plan/run_plan.h": "ModelShape shape, Lengths lengths",

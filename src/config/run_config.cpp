@@ -117,11 +117,12 @@ void RunConfig::describe_training() {
         "empty: from model.path");
 
   o.add("dist.shard", dist.shard,
-        "what the ranks of a run divide: nothing; optimizer: masters and moments; gradients: also "
+        "what the ranks of a run divide: none: nothing; optimizer: masters and moments; gradients: "
+        "also "
         "the gradients, which are freed while the backward pass goes on; weights: also those of "
-        "the layers during an update, which needs model.gradient_checkpointing. The result is the "
-        "same")
-      .one_of({"none", "optimizer", "gradients", "weights"});
+        "the layers during an update, which needs model.gradient_checkpointing; auto: the first of "
+        "these that fits in memory. The result is the same")
+      .one_of({"auto", "none", "optimizer", "gradients", "weights"});
   o.add("dist.shard_over", dist.shard_over,
         "who divides it: all ranks, or the ranks of each node, so that less goes over the network")
       .one_of({"all", "node"});

@@ -128,7 +128,7 @@ struct TrainConfig {
 
 // Several ranks (processes) of one run.
 struct DistConfig {
-  std::string shard = "none";
+  std::string shard = "auto";
   std::string shard_over = "all";
   std::string backend = "auto";
   double silence_s = 60;

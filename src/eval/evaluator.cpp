@@ -250,15 +250,17 @@ bool Evaluator::sample(const CausalLm& model, const Benchmark& benchmark, const 
       own.push_back(missing[i]);
     const std::vector<std::string> all = gather_agreed(ranks_, [&] {
       std::string found;
+      const OnRows note = [&](const std::vector<SampleRow>& samples) {
+        Json problem = Json::array();
+        for (const SampleRow& row : samples)
+          problem.push_back(to_json(row));
+        found += problem.dump() + "\n";
+      };
       with_tensor_errors([&] {
-        const bool whole = sample_share(model, benchmark, prepared, own, stop,
-                                        [&](const std::vector<SampleRow>& samples) {
-                                          Json problem = Json::array();
-                                          for (const SampleRow& row : samples)
-                                            problem.push_back(to_json(row));
-                                          found += problem.dump() + "\n";
-                                        });
-        found += whole ? "whole" : "stopped";
+        model.make_passes({}, [&] {
+          const bool whole = sample_share(model, benchmark, prepared, own, stop, note);
+          found += whole ? "whole" : "stopped";
+        });
       });
       return found;
     });

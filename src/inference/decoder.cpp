@@ -8,7 +8,9 @@ namespace antisd::inline inference {
 std::unique_ptr<Decoder> make_decoder(const CausalLm& model, const KvPool& pool,
                                       const DecoderSettings& settings) {
 #ifdef ANTISD_CUDA
-  if (model.device().is_cuda()) return make_cuda_decoder(model, pool, settings);
+  // A captured step cannot wait for layers of other ranks.
+  if (model.device().is_cuda() && model.has_all_layers())
+    return make_cuda_decoder(model, pool, settings);
 #endif
   if (fused_decode_suits(model)) return make_fused_decoder(model, pool, settings);
   return make_tensor_decoder(model, pool, settings);

@@ -33,8 +33,10 @@ class FusedDecoder : public HostDecoder {
     for (int row = 0; row < rows; ++row)
       cache_slots_[row] = slots_.cache_slot(row);
     const std::int64_t threads = at::get_num_threads();
-    const std::int64_t block =
-        std::clamp((rows + threads - 1) / threads, kLeastBlockRows, kMostBlockRows);
+    // One pass for all rows where ranks fetch each layer for each other.
+    const std::int64_t block = model_.has_all_layers() ? std::clamp((rows + threads - 1) / threads,
+                                                                    kLeastBlockRows, kMostBlockRows)
+                                                       : rows;
     const std::int64_t blocks = (rows + block - 1) / block;
     std::atomic<std::int64_t> next = 0;  // whoever is free takes the next block
     at::parallel_for(0, std::min(threads, blocks), 1, [&](std::int64_t, std::int64_t) {

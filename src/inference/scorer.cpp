@@ -125,7 +125,8 @@ std::vector<TokenScores> score(const CausalLm& model, std::span<const ScoreReque
     }
   };
   const std::int64_t threads = at::get_num_threads();
-  if (on_cpu && std::ssize(runs) >= threads) {
+  // Ranks that fetch a layer for each other make one pass after the other.
+  if (on_cpu && std::ssize(runs) >= threads && model.has_all_layers()) {
     at::parallel_for(0, threads, 1, work);
   } else {
     work(0, 1);

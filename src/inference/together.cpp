@@ -46,7 +46,11 @@ std::vector<TokenScores> score_together(Communicator& ranks, const CausalLm& mod
   if (ranks.size() == 1) return score(model, requests, options);
   options.part = static_cast<std::size_t>(ranks.rank());
   options.parts = static_cast<std::size_t>(ranks.size());
-  return gather_scores(ranks, [&] { return score(model, requests, options); });
+  return gather_scores(ranks, [&] {
+    std::vector<TokenScores> own;
+    model.make_passes({}, [&] { own = score(model, requests, options); });
+    return own;
+  });
 }
 
 std::vector<TokenScores> gather_scores(Communicator& ranks,
@@ -81,11 +85,13 @@ std::vector<SampleGroup> generate_together(Communicator& ranks, RolloutEngine& e
   const std::vector<std::string> all = gather_agreed(ranks, [&] {
     MessageWriter found;
     with_tensor_errors([&] {
-      if (own.empty()) return;
-      engine.generate(model, own, options, [&](SampleGroup& group) {
-        found.add(std::uint64_t{numbers[group.request]}).add(std::uint64_t{group.samples.size()});
-        for (const Response& sample : group.samples)
-          write(found, sample);
+      model.make_passes({}, [&] {
+        if (own.empty()) return;
+        engine.generate(model, own, options, [&](SampleGroup& group) {
+          found.add(std::uint64_t{numbers[group.request]}).add(std::uint64_t{group.samples.size()});
+          for (const Response& sample : group.samples)
+            write(found, sample);
+        });
       });
     });
     return found.bytes();

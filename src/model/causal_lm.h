@@ -55,6 +55,15 @@ class CausalLm {
 
   // Where layers' values come from, from now on; null: they are always there. Borrowed.
   void set_layer_source(LayerSource* source) { layer_source_ = source; }
+  LayerSource* layer_source() const { return layer_source_; }
+  bool has_all_layers() const { return !layer_source_ || layer_source_->has_all(); }
+  // As those of the source.
+  void make_passes(std::optional<int> passes, const std::function<void()>& work) const {
+    layer_source_ ? layer_source_->make_passes(passes, work) : work();
+  }
+  void change_layer(std::optional<std::size_t> layer, const std::function<void()>& change) const {
+    layer&& layer_source_ ? layer_source_->change(*layer, change) : change();
+  }
   LayerInUse use_layer(std::size_t layer, Direction direction = Direction::kUp) const {
     return {layer_source_, layer, direction};
   }
@@ -99,6 +108,17 @@ class CausalLm {
     std::vector<std::pair<RopeSettings, RopeTable>> tables;
   };
   std::unique_ptr<RopeCache> ropes_ = std::make_unique<RopeCache>();
+};
+
+// The values of a block are there while this lives, as a pass upwards would have them.
+class BlockInUse {
+ public:
+  BlockInUse(const CausalLm& model, const ParameterBlock& block)
+      : layer_(block.layer ? model.layer_source() : nullptr, block.layer.value_or(0),
+               Direction::kUp) {}
+
+ private:
+  LayerInUse layer_;
 };
 
 }  // namespace antisd::inline model

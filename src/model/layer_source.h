@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 
 namespace antisd::inline model {
 
@@ -19,6 +21,18 @@ class LayerSource {
   // direction needs after it. Calls may be nested.
   virtual void fetch(std::size_t layer, Direction direction) = 0;
   virtual void drop(std::size_t layer) noexcept = 0;
+
+  virtual bool has_all() const = 0;  // layers are there without being fetched
+
+  // Runs `work`, which makes up to `passes` passes upwards, one after the other; nothing: any
+  // number. Ranks fetch together: all call this, and those that make fewer passes, or whose work
+  // throws, take part in the others'. Without it, passes may only be made while all layers are
+  // there.
+  virtual void make_passes(std::optional<int> passes, const std::function<void()>& work) = 0;
+
+  // Runs `change`, which sets values of a layer. Those that this rank does not keep are not set
+  // before it, and lost after it.
+  virtual void change(std::size_t layer, const std::function<void()>& change) = 0;
 };
 
 // A layer's values are there while this lives. Without a source they always are.

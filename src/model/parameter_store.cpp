@@ -162,8 +162,10 @@ void ParameterStore::make_optimizer_state(BlockPart part) {
       };
       if (has_masters) {
         parameter.master = piece(block.masters);
-        parameter.master.view({-1}).copy_(parameter.value.detach().view({-1}).narrow(
-            0, parameter.own_begin, parameter.own_count));
+        if (block.values.storage().nbytes() > 0) {  // otherwise ranks hold them in parts
+          parameter.master.view({-1}).copy_(parameter.value.detach().view({-1}).narrow(
+              0, parameter.own_begin, parameter.own_count));
+        }
       }
       parameter.first_moment = piece(block.first_moments);
       parameter.second_moment = piece(block.second_moments);

@@ -167,13 +167,21 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
   }
 
   const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
+  const auto load = [&](std::size_t i) {
     const auto& [parameter, slice] = tensors[i];
     const at::Tensor source = tensor_of(*sources[i]);
     if (options.check_weights) check_finite(source, slice->name, directory);
     at::Tensor target = slice->of(parameter->value);
     target.copy_(source);
     if (model.dtype() == at::kHalf) check_range(target, slice->name, directory);
+  };
+  std::size_t next = 0;  // tensors are in the order of the blocks
+  for (const ParameterBlock& block : model.parameters().blocks()) {
+    model.change_layer(block.layer, [&] {
+      for (const std::size_t end = next + model.parameters().stored_tensors(block).size();
+           next < end; ++next)
+        load(next);
+    });
   }
 }
 
@@ -192,11 +200,14 @@ void save_model(const CausalLm& model, const std::filesystem::path& origin,
   for (const StoredTensor& tensor : tensors)
     specs.push_back({tensor.slice->name, tensor_type(dtype), tensor.slice->sizes});
   ShardedSafetensorsWriter writer(directory, specs, kShardBytes);
-  for (const auto& [parameter, slice] : tensors) {
-    const at::Tensor part =
-        slice->of(parameter->value.detach()).to(dtype).contiguous().to(at::kCPU);
-    writer.write(slice->name,
-                 {static_cast<const std::byte*>(part.const_data_ptr()), part.nbytes()});
+  for (const ParameterBlock& block : model.parameters().blocks()) {
+    const BlockInUse here(model, block);
+    for (const auto& [parameter, slice] : model.parameters().stored_tensors(block)) {
+      const at::Tensor part =
+          slice->of(parameter->value.detach()).to(dtype).contiguous().to(at::kCPU);
+      writer.write(slice->name,
+                   {static_cast<const std::byte*>(part.const_data_ptr()), part.nbytes()});
+    }
   }
   writer.finish();
   for (const char* name : kCompanionFiles) {

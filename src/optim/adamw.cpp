@@ -44,10 +44,16 @@ AdamW::AdamW(CausalLm& model, AdamWOptions options, Communicator& ranks, ShardOp
   teams_ = std::make_unique<Teams>(ranks, shard.members);
   sum_ = std::make_unique<GradientSum>(parameters_, *teams_,
                                        shard.gradients ? kBlocksInFlight : kAllBlocks);
+  if (shard.weights && (teams_->team().size() > 1 || shard.even_alone)) {
+    shards_ = std::make_unique<WeightShards>(parameters_, *teams_);
+    model_.set_layer_source(shards_.get());
+    whole_between_ = shard.whole_between;
+    end_passes();  // before more memory is needed
+  }
   parameters_.make_optimizer_state(teams_->part());
-  if (!shard.weights || (teams_->team().size() == 1 && !shard.even_alone)) return;
-  shards_ = std::make_unique<WeightShards>(parameters_, *teams_);
-  model_.set_layer_source(shards_.get());
+  const at::NoGradGuard no_grad;
+  for (Parameter& parameter : parameters_)
+    if (parameter.master.defined()) parameter.master.view({-1}).copy_(own_values(parameter));
 }
 
 AdamW::~AdamW() {
@@ -58,6 +64,11 @@ void AdamW::make_passes(int passes, const std::function<void()>& work) {
   if (!shards_) return work();
   shards_->divide();
   shards_->make_passes(passes, work);
+}
+
+void AdamW::end_passes() {
+  if (!shards_) return;
+  whole_between_ ? shards_->gather() : shards_->divide();
 }
 
 void AdamW::make_whole() {
@@ -76,6 +87,7 @@ void AdamW::end_round() {
 
 // The elements that this rank updates.
 at::Tensor AdamW::own_values(const Parameter& parameter) const {
+  if (parameter.own_count == 0) return {};
   if (shards_ && shards_->divided()) {
     const ParameterBlock& block = parameters_.block_of(parameter);
     if (shards_->divides(block)) {
@@ -167,7 +179,7 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
   }
   report.grad_norm = std::sqrt(total) / gradient_scale;
   if (!std::isfinite(report.grad_norm)) {
-    make_whole();
+    end_passes();
     return report;
   }
   // The epsilon is torch.nn.utils.clip_grad_norm_'s.
@@ -188,7 +200,7 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
     piece.gradient.reset();
   }
   if (teams_) collect_values();
-  make_whole();
+  end_passes();
   return report;
 }
 

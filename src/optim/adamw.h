@@ -53,7 +53,8 @@ struct ShardOptions {
   // Whether a rank also holds only its part of the layers' values while a mini-batch is computed
   // (weight_shards.h). The model's layers have to be recomputed in the backward pass.
   bool weights = false;
-  bool even_alone = false;  // one rank goes the way of several too: for benchmarks
+  bool whole_between = true;  // whether the weights are whole again between the updates
+  bool even_alone = false;    // one rank goes the way of several too: for benchmarks
 };
 
 struct UpdateReport {
@@ -84,9 +85,10 @@ class AdamW {
   void end_round();
 
   // For ranks that divide the weights; the others only do `work`. They divide them before the first
-  // forward pass of a mini-batch, and step() leaves them whole, as an error has to: make_whole().
-  // `work` makes up to `passes` forward passes, see WeightShards::make_passes.
+  // forward pass of a mini-batch, and step() leaves them as they are between updates, as an error
+  // has to: end_passes(). `work` makes up to `passes` forward passes (LayerSource::make_passes).
   void make_passes(int passes, const std::function<void()>& work);
+  void end_passes();
   void make_whole();
 
   // Clips and updates in one pass over the memory. The gradients are cleared, applied or not.
@@ -101,6 +103,8 @@ class AdamW {
   // masters.
   void restore(std::int64_t steps);
 
+  // The values that this rank updates, [own_count]; undefined if there are none.
+  at::Tensor own_values(const Parameter& parameter) const;
   // Masters or moments of all of a block's trainable elements, wherever they are held, [elements].
   // All ranks call it. Undefined where there are none.
   at::Tensor whole(const ParameterBlock& block, at::Tensor ParameterBlock::*kind) const;
@@ -115,7 +119,6 @@ class AdamW {
   std::vector<Piece> pieces_of_ranks();
   std::vector<double> squares_by_parameter(std::span<const Piece> pieces) const;
   void collect_values();
-  at::Tensor own_values(const Parameter& parameter) const;
   std::int64_t part_elements(const ParameterBlock& block) const;  // of a team member
 
   CausalLm& model_;
@@ -125,6 +128,7 @@ class AdamW {
   std::unique_ptr<Teams> teams_;          // with several ranks
   std::unique_ptr<GradientSum> sum_;      // with several ranks
   std::unique_ptr<WeightShards> shards_;  // if they divide the weights
+  bool whole_between_ = true;
   std::int64_t steps_ = 0;
 };
 

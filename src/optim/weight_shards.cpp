@@ -85,6 +85,7 @@ void WeightShards::fetch(std::size_t number, Direction direction) {
     return;
   }
   const bool up = direction == Direction::kUp;
+  if (open_ && up && number == 0) any_works(true);
   if (!up && on_layer_) on_layer_(number);
   start(layer);
   if (up && number + 1 < layers_.size()) start(layers_[number + 1]);
@@ -101,8 +102,22 @@ void WeightShards::drop(std::size_t number) noexcept {
   parameters_.free_values(*layer.block);
 }
 
-void WeightShards::make_passes(int passes, const std::function<void()>& work) {
+bool WeightShards::any_works(bool own) {
+  const std::vector<std::string> all = teams_.team().gather(own ? "1" : "0");
+  return std::ranges::find(all, "1") != all.end();
+}
+
+// The rest of a pass upwards, without computing.
+void WeightShards::accompany() {
+  do {
+    const LayerInUse here(this, fetched_ % layers_.size(), Direction::kUp);
+  } while (fetched_ % layers_.size() != 0);
+}
+
+void WeightShards::make_passes(std::optional<int> passes, const std::function<void()>& work) {
+  if (!divided_) return work();
   fetched_ = 0;
+  open_ = !passes;
   std::exception_ptr problem;
   try {
     work();
@@ -111,9 +126,30 @@ void WeightShards::make_passes(int passes, const std::function<void()>& work) {
   } catch (...) {
     problem = std::current_exception();
   }
-  while (divided_ && fetched_ < static_cast<std::size_t>(passes) * layers_.size())
-    const LayerInUse here(this, fetched_ % layers_.size(), Direction::kUp);
+  if (fetched_ % layers_.size() != 0) accompany();  // of a pass that has failed
+  if (passes) {
+    while (fetched_ < static_cast<std::size_t>(*passes) * layers_.size())
+      accompany();
+  } else {
+    open_ = false;
+    while (any_works(false))
+      accompany();
+  }
   if (problem) std::rethrow_exception(problem);
+}
+
+void WeightShards::change(std::size_t number, const std::function<void()>& change) {
+  if (!divided_ || !layers_[number].block) return change();
+  const at::NoGradGuard no_grad;
+  Layer& layer = layers_[number];
+  const ParameterBlock& block = *layer.block;
+  const auto [begin, end] = parameters_.range_of(block, teams_.part());
+  const at::Tensor own = layer.part.narrow(0, 0, end - begin);
+  parameters_.place_values(block, at::zeros_like(block.values));
+  block.values.narrow(0, begin, end - begin).copy_(own);
+  change();
+  own.copy_(block.values.narrow(0, begin, end - begin));
+  parameters_.free_values(block);
 }
 
 void WeightShards::begin_down(std::function<void(std::size_t layer)> on_layer) {

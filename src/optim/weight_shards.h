@@ -10,7 +10,9 @@
 //
 // Two layers are whole at a time: the one in use and the next, which is under way. Embedding and
 // head stay whole. All ranks of a team fetch together, so all make the same passes: a rank with
-// nothing to compute, or whose work failed, takes part without computing.
+// nothing to compute, or whose work failed, takes part without computing. They may also stay
+// divided for good: sampling then fetches every layer for every token, which only serves where the
+// whole weights do not fit.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,7 @@ class WeightShards : public LayerSource {
   WeightShards(ParameterStore& parameters, Teams& teams);
 
   bool divided() const { return divided_; }
+  bool has_all() const override { return !divided_; }
   bool divides(const ParameterBlock& block) const;
 
   // Each does nothing if it is so already. All ranks call them.
@@ -38,9 +41,9 @@ class WeightShards : public LayerSource {
   // While they are divided: this rank's part of a block, in the order of its trainable elements.
   const at::Tensor& part(const ParameterBlock& block) const { return layer(block).part; }
 
-  // Runs `work`, which makes up to `passes` passes upwards, and makes up for those that it did not
-  // make, also if it throws. All ranks call it; RankLost if one is lost.
-  void make_passes(int passes, const std::function<void()>& work);
+  // RankLost if one is lost.
+  void make_passes(std::optional<int> passes, const std::function<void()>& work) override;
+  void change(std::size_t layer, const std::function<void()>& change) override;
 
   // Around a pass downwards. `on_layer` is called before a layer is fetched: all above it are done.
   void begin_down(std::function<void(std::size_t layer)> on_layer);
@@ -59,6 +62,8 @@ class WeightShards : public LayerSource {
   };
   const Layer& layer(const ParameterBlock& block) const;
   std::int64_t part_elements(const ParameterBlock& block) const;
+  bool any_works(bool own);
+  void accompany();
   void start(Layer& layer);
   void finish(Layer& layer);
 
@@ -67,6 +72,7 @@ class WeightShards : public LayerSource {
   std::vector<Layer> layers_;
   bool divided_ = false;
   std::size_t fetched_ = 0;  // layers, in this pass or these passes
+  bool open_ = false;        // in passes of any number: each is announced
   std::function<void(std::size_t layer)> on_layer_;
 };
 

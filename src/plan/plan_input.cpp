@@ -1,9 +1,12 @@
 #include "plan/plan_input.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace antisd::inline plan {
 namespace {
 
-constexpr Shard kForms[] = {Shard::kNone, Shard::kOptimizer, Shard::kGradients, Shard::kWeights};
+constexpr Shard kAllForms[] = {Shard::kNone, Shard::kOptimizer, Shard::kGradients, Shard::kWeights};
 
 }  // namespace
 
@@ -28,7 +31,7 @@ at::ScalarType dtype_of(const RunConfig& config) {
 }
 
 std::optional<Shard> shard_of_name(const std::string& name) {
-  for (const Shard shard : kForms)
+  for (const Shard shard : kAllForms)
     if (name == shard_name(shard)) return shard;
   return std::nullopt;
 }
@@ -36,6 +39,18 @@ std::optional<Shard> shard_of_name(const std::string& name) {
 std::optional<Shard> shard_set(const RunConfig& config) {
   const Option* option = config.options().find("dist.shard");
   return option && option->was_set() ? shard_of_name(config.dist.shard) : std::nullopt;
+}
+
+std::vector<Shard> shard_forms(const RunConfig& config) {
+  std::vector<Shard> forms(std::begin(kAllForms), std::end(kAllForms));
+  if (!config.model.gradient_checkpointing) std::erase(forms, Shard::kWeights);
+  return forms;
+}
+
+const ShardForm& chosen_form(const std::vector<ShardForm>& forms) {
+  const auto first = std::ranges::find_if(
+      forms, [](const ShardForm& form) { return form.fits && form.shard != Shard::kNone; });
+  return first != forms.end() ? *first : *std::ranges::min_element(forms, {}, &ShardForm::needed);
 }
 
 RankDivision division_of(const PlanInput& input, Shard shard) {
@@ -57,12 +72,10 @@ double available_on(const Card& card) {
 std::vector<ShardForm> forms_of(const PlanInput& input) {
   std::vector<ShardForm> forms;
   const double available = available_on(input.machine.card);
-  for (const Shard shard : kForms) {
+  for (const Shard shard : shard_forms(input.config)) {
     const bool allowed =
         input.machine.gpus == 1 ? shard == Shard::kNone : !input.shard || shard == *input.shard;
-    // Divided layers have to be recomputed.
-    if (!allowed || (shard == Shard::kWeights && !input.config.model.gradient_checkpointing))
-      continue;
+    if (!allowed) continue;
     const double needed = memory_of(input, shard).needed();
     forms.push_back({shard, needed, needed <= available});
   }

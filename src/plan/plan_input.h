@@ -19,6 +19,10 @@ std::optional<Shard> shard_of_name(const std::string& name);
 // The same, but nothing also if the key is not set.
 std::optional<Shard> shard_set(const RunConfig& config);
 
+// Those that a run may have, the ones that divide less first: weights are only divided where layers
+// are recomputed.
+std::vector<Shard> shard_forms(const RunConfig& config);
+
 // Borrows configuration and shape.
 struct PlanInput {
   const RunConfig& config;
@@ -33,6 +37,11 @@ struct ShardForm {
   double needed = 0;  // bytes of a rank
   bool fits = false;
 };
+
+// The form that a run with several ranks takes where dist.shard is open: the first that fits.
+// Masters and moments that are held once leave more for the cache at hardly any cost, so the choice
+// begins with those. Where none fits, the one that needs least.
+const ShardForm& chosen_form(const std::vector<ShardForm>& forms);
 
 at::ScalarType dtype_of(const RunConfig& config);  // on a GPU
 RankDivision division_of(const PlanInput& input, Shard shard);

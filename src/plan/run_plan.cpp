@@ -62,14 +62,7 @@ RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
                .available = available_on(machine.card),
                .steps = config.train.steps,
                .lengths = lengths.text()};
-  // Masters and moments that are held once leave more for the cache at hardly any cost, so a choice
-  // begins with those.
-  const auto first = std::ranges::find_if(plan.forms, [&](const ShardForm& form) {
-    return form.fits && (form.shard != Shard::kNone || !plan.chosen);
-  });
-  const ShardForm& form = first != plan.forms.end()
-                              ? *first
-                              : *std::ranges::min_element(plan.forms, {}, &ShardForm::needed);
+  const ShardForm& form = plan.chosen ? chosen_form(plan.forms) : plan.forms.front();
   plan.ranks = division_of(input, form.shard);
   plan.memory = memory_of(input, form.shard);
   plan.fits = form.fits;

@@ -54,10 +54,13 @@ INSTANTIATE_TEST_SUITE_P(
         ClusterCase{"Ranks16OptimizerOverNode", 16, {.members = 4}},
         ClusterCase{"Ranks16Gradients", 16, {.members = 16, .gradients = true}},
         ClusterCase{"Ranks16GradientsOverNode", 16, {.members = 4, .gradients = true}},
+        ClusterCase{"Ranks16Weights", 16, {.members = 16, .gradients = true, .weights = true}},
         ClusterCase{"Ranks64None", 64, {}}, ClusterCase{"Ranks64Optimizer", 64, {.members = 64}},
         ClusterCase{"Ranks64OptimizerOverNode", 64, {.members = 8}},
         ClusterCase{"Ranks64Gradients", 64, {.members = 64, .gradients = true}},
-        ClusterCase{"Ranks64GradientsOverNode", 64, {.members = 8, .gradients = true}}),
+        ClusterCase{"Ranks64GradientsOverNode", 64, {.members = 8, .gradients = true}},
+        ClusterCase{
+            "Ranks64WeightsOverNode", 64, {.members = 8, .gradients = true, .weights = true}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 // A single prompt with three responses: 63 ranks sample nothing, 61 have no micro-batch.

@@ -194,7 +194,7 @@ void GradientPass::add_gradients(const PassBatch& batch, MeanOver mean, Objectiv
     throw;
   } catch (const Error&) {  // all ranks have it
     optimizer_.drop_gradients();
-    optimizer_.make_whole();
+    optimizer_.end_passes();
     throw;
   }
   for (std::size_t i = 0; i < runs.size(); ++i)  // only now: it waits for the device
@@ -233,6 +233,7 @@ void GradientPass::find_culprit(const PassBatch& batch, MeanOver mean, Objective
   const auto size = static_cast<std::size_t>(ranks_.size());
   std::size_t own = batch.sequences.size();  // none
   std::optional<NotFiniteError> error;
+  optimizer_.make_whole();  // each rank makes passes of its own
   for (auto s = static_cast<std::size_t>(ranks_.rank()); s < batch.sequences.size() && !error;
        s += size) {
     try {
@@ -261,7 +262,7 @@ void measure(const CausalLm& model, Communicator& ranks, std::span<const TargetS
   const at::NoGradGuard no_grad;
   const std::vector<IndexRange> runs = cut_sequences(sequences, options.micro_batch_tokens);
   std::vector<MicroBatchResult> results(runs.size());
-  agree(ranks, [&] {
+  const auto measure_own = [&] {
     with_tensor_errors([&] {
       for (auto i = static_cast<std::size_t>(ranks.rank()); i < runs.size();
            i += static_cast<std::size_t>(ranks.size())) {
@@ -272,7 +273,8 @@ void measure(const CausalLm& model, Communicator& ranks, std::span<const TargetS
         if (derivative.loss_sum.defined()) results[i].loss_sum = derivative.loss_sum.item<double>();
       }
     });
-  });
+  };
+  agree(ranks, [&] { model.make_passes({}, measure_own); });
   exchange_results(ranks, results);
   for (std::size_t i = 0; i < runs.size(); ++i)
     objective.account(sequences.subspan(runs[i].begin, runs[i].size()), results[i], mean);

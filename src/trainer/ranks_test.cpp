@@ -20,6 +20,8 @@ using testing::TrainingOutcome;
 using testing::weight_bytes;
 using testing::with;
 
+constexpr ShardOptions kWeights3 = {.members = 3, .gradients = true, .weights = true};
+
 class RanksOfMethod : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RanksOfMethod, ThreeGiveTheBitsOfOne) {
@@ -57,6 +59,20 @@ TEST(Ranks, SomeMayHaveNothingToDo) {
 }
 
 // Models that are not divided beside one that is.
+// Weights that are never whole: sampling, scoring, saving and loading fetch layer by layer.
+TEST(Ranks, MayKeepTheWeightsDivided) {
+  const ShardOptions always = {
+      .members = 3, .gradients = true, .weights = true, .whole_between = false};
+  for (const Settings& more :
+       {Settings{"method.name=antisd"}, Settings{"method.name=sdpo", "loss.kl_coef=0.1"},
+        Settings{"method.name=sdpo", "method.sdpo.teacher_ema=0.2", "train.minibatches=2"},
+        Settings{"method.name=grpo", "rollout.prompts_per_step=2"}}) {
+    const Settings settings =
+        with({"train.steps=3", "train.micro_batches=3", "checkpoint.every=2"}, more);
+    expect_same(train_on(3, settings, always), train_alone(settings));
+  }
+}
+
 TEST(Ranks, DivideThePolicyBesideAReferenceAndASlowTeacher) {
   const Settings settings = {"train.steps=3", "train.micro_batches=3", "checkpoint.every=2"};
   for (const Settings& more :
@@ -80,7 +96,7 @@ TEST(Ranks, MiniBatchesAndEpochsAreCutAlike) {
                              "train.micro_batches=2"};
   for (const char* method : {"antisd", "sdpo"}) {
     const Settings own = with(settings, {fmt::format("method.name={}", method)});
-    const Outcome expected = train_alone(own);
+    const TrainingOutcome expected = train_alone(own);
     expect_same(train_on(2, own, {.members = 2}), expected);
     expect_same(train_on(2, own, {.members = 2, .gradients = true, .weights = true}), expected);
   }
@@ -115,9 +131,14 @@ TEST(Ranks, ARunGoesOnWithAnotherNumberOfThem) {
   });
   for (const int size : {1, 2, 3}) {
     run_ranks(size, [&](Communicator& ranks) {
-      SmallTraining rest(all, ranks, {.members = size});
+      SmallTraining rest(all, ranks,
+                         {.members = size,
+                          .gradients = size == 3,
+                          .weights = size == 3,
+                          .whole_between = size != 3});
       resume(*rest.state, kept / "step-000002");
       EXPECT_TRUE(rest.run());
+      rest.state->optimizer.make_whole();
       EXPECT_TRUE(weight_bytes(rest.state->model) == expected.weights) << size;
     });
   }

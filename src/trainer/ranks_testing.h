@@ -52,19 +52,21 @@ inline TrainingOutcome outcome_of(const SmallTraining& training) {
   return outcome;
 }
 
-inline TrainingOutcome train_alone(const Settings& settings) {
-  SmallTraining training(settings);
+inline TrainingOutcome train_alone(const Settings& settings, SmallModel kind = SmallModel::kDense) {
+  SmallTraining training(settings, one_rank(), {}, kind);
   EXPECT_TRUE(training.run());
   return outcome_of(training);
 }
 
 // Rank 0's outcome; all ranks must end with the same weights.
-inline TrainingOutcome train_on(int size, const Settings& settings, ShardOptions shard = {}) {
+inline TrainingOutcome train_on(int size, const Settings& settings, ShardOptions shard = {},
+                                SmallModel kind = SmallModel::kDense) {
   TrainingOutcome first;
   std::vector<std::string> weights(static_cast<std::size_t>(size));
   run_ranks(size, [&](Communicator& ranks) {
-    SmallTraining training(settings, ranks, shard);
+    SmallTraining training(settings, ranks, shard, kind);
     EXPECT_TRUE(training.run());
+    training.state->optimizer.make_whole();
     weights[static_cast<std::size_t>(ranks.rank())] = weight_bytes(training.state->model);
     if (ranks.rank() == 0) first = outcome_of(training);
   });

@@ -9,16 +9,22 @@ SlowTeacher::SlowTeacher(const CausalLm& student)
   if (student.dtype() != at::kFloat)
     rounded_.emplace(student.shape(), student.device(), student.dtype());
   const at::NoGradGuard no_grad;
-  for (Parameter& average : average_.parameters())
-    average.value.copy_(student.parameters().at(average.name()).value);
+  student.make_passes(1, [&] {
+    for (const ParameterBlock& block : student.parameters().blocks()) {
+      const BlockInUse here(student, block);
+      for (const Parameter& own : student.parameters().of(block))
+        average_.parameters().at(own.name()).value.copy_(own.value);
+    }
+  });
   refresh();
 }
 
 void SlowTeacher::follow(const CausalLm& student, const AdamW& optimizer, double rate) {
   const at::NoGradGuard no_grad;
   const ParameterStore& parameters = student.parameters();
-  for (const ParameterBlock& block : parameters.blocks()) {
+  const auto follow_block = [&](const ParameterBlock& block) {
     const at::Tensor masters = optimizer.whole(block, &ParameterBlock::masters);
+    const BlockInUse here(student, block);
     for (const Parameter& own : parameters.of(block)) {
       const bool has_master = masters.defined() && own.spec.trainable;
       const at::Tensor exact =
@@ -29,7 +35,11 @@ void SlowTeacher::follow(const CausalLm& student, const AdamW& optimizer, double
       // Uninitialised weights may be NaN, which a factor of 0 does not remove.
       rate == 1 ? average.copy_(exact) : average.lerp_(exact, rate);
     }
-  }
+  };
+  student.make_passes(1, [&] {
+    for (const ParameterBlock& block : parameters.blocks())
+      follow_block(block);
+  });
   refresh();
 }
 

@@ -119,7 +119,7 @@ class SmallTraining {
       : ranks(all) {
     at::set_num_threads(1);  // more threads only wait for each other on so little work
     if (ranks.rank() == 0) {
-      make_small_model(folder / "model");
+      make_small_model(folder / "model", 1, kind);
       make_small_problems(folder / "problems.jsonl");
     }
     files = first_says(ranks, folder.path().string());
@@ -136,8 +136,7 @@ class SmallTraining {
         PromptStream(problems.size(), problems.fingerprint(), {.seed = 0}), method.gate,
         adamw_options(config.optim), ranks, shard);
     if (method.slow_teacher()) state->teacher.emplace(state->model);
-    if (needs_reference(config.loss))
-      reference = load_model(folder / "model", at::kCPU, at::kFloat);
+    if (needs_reference(config.loss)) reference = load_model(files / "model", at::kCPU, at::kFloat);
     if (ranks.rank() == 0) {
       recorder.emplace(config.record, console);
     } else {

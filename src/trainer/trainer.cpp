@@ -249,11 +249,14 @@ Rollouts Trainer::roll_out_share(const StepRecord& record, StepTimes& times) {
 }
 
 ResponseBatch Trainer::sample(const PromptBatch& prompts) {
-  if (prompts.prompts.empty()) return {};  // more ranks than prompts
-  ResponseBatch batch =
-      sampler_.generate(state_.model, prompts, [&](std::size_t p, const ResponseGroup& group) {
-        grading_.submit(p, *prompts.prompts[p].problem, group.responses);
-      });
+  ResponseBatch batch;
+  state_.model.make_passes({}, [&] {
+    if (prompts.prompts.empty()) return;  // more ranks than prompts
+    batch =
+        sampler_.generate(state_.model, prompts, [&](std::size_t p, const ResponseGroup& group) {
+          grading_.submit(p, *prompts.prompts[p].problem, group.responses);
+        });
+  });
   sampler_.release();
   return batch;
 }
@@ -487,6 +490,7 @@ CheckpointKeeper::Writing Trainer::writing() const {
 
 void Trainer::begin_save() {
   keeper_.begin_save(state_.step, last_row_, state_.best, [this] { return writing(); });
+  if (!state_.model.has_all_layers()) finish_save();  // both need the other ranks for every layer
 }
 
 void Trainer::finish_save() {

@@ -176,12 +176,20 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
                  at::Device device, at::ScalarType dtype, std::int64_t prompt_tokens,
                  Report& report, const Warn& warn) {
   Machine machine = machine_at_hand(options);
-  const Shard shard = shard_of_name(config.dist.shard).value_or(Shard::kNone);
   const int team = config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
-  const MemoryPlan memory =
-      plan_memory(shape, config, resolve_method(config.method, config.loss), device, dtype,
-                  {machine.gpus, shard == Shard::kNone ? 1 : team, shard});
+  const auto memory_of = [&](Shard form) {
+    return plan_memory(shape, config, resolve_method(config.method, config.loss), device, dtype,
+                       {machine.gpus, form == Shard::kNone ? 1 : team, form});
+  };
   const double available = static_cast<double>(available_memory(device));
+  std::vector<ShardForm> forms;
+  for (const Shard form : shard_forms(config)) {
+    const double needed = memory_of(form).needed();
+    forms.push_back({form, needed, needed <= available});
+  }
+  const Shard automatic = machine.gpus > 1 ? chosen_form(forms).shard : Shard::kNone;
+  const Shard shard = shard_of_name(config.dist.shard).value_or(automatic);
+  const MemoryPlan memory = memory_of(shard);
   report.gap();
   report.lines(memory_lines(memory));
   report.line("memory",

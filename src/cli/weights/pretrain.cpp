@@ -9,6 +9,7 @@
 #include "cli/weights/model_parts.h"
 #include "cli/weights/rank_session.h"
 #include "cli/weights/run_options.h"
+#include "cli/weights/shard_choice.h"
 #include "cli/weights/step_threads.h"
 #include "core/error.h"
 #include "data/countdown.h"
@@ -107,8 +108,11 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
                          .seed = static_cast<std::uint64_t>(config.train.seed),
                          .shuffle = config.data.shuffle};
   const std::unique_ptr<Documents> documents = make_documents(wanted, text, report);
-  DocumentState state(make_model(config, origin, device, resumed.has_value()),
-                      adamw_options(config.optim), ranks, shard_options(config.dist, place));
+  CausalLm model = make_model(config, origin, device, resumed.has_value());
+  const ShardOptions shard =
+      choose_shards({config, model.shape(), device, model.dtype()}, place, ranks,
+                    [&](const std::string& line) { recorder.info(line); });
+  DocumentState state(std::move(model), adamw_options(config.optim), ranks, shard);
   check_lengths(config, state.model, text.tokenizer);
   state.documents = documents->fingerprint();
   if (resumed) resume(state, resumed->path);

@@ -102,11 +102,4 @@ int run_on_ranks(const Place& place, const RankOptions& options,
   return work_as_rank(*group, work);
 }
 
-ShardOptions shard_options(const DistConfig& dist, const Place& place) {
-  if (dist.shard == "none") return {};
-  return {.members = dist.shard_over == "node" ? place.local_size : place.size,
-          .gradients = dist.shard != "optimizer",
-          .weights = dist.shard == "weights"};
-}
-
 }  // namespace antisd::inline cli

@@ -13,7 +13,6 @@
 #include "config/run_config.h"
 #include "dist/communicator.h"
 #include "dist/place.h"
-#include "optim/adamw.h"
 #include "run/metrics/console.h"
 
 namespace antisd::inline cli {
@@ -36,7 +35,5 @@ std::string identity_of(const std::string& command, const RunConfig& config);
 // ends the process.
 int run_on_ranks(const Place& place, const RankOptions& options,
                  const std::function<int(Communicator& ranks)>& work);
-
-ShardOptions shard_options(const DistConfig& dist, const Place& place);
 
 }  // namespace antisd::inline cli

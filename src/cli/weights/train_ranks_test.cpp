@@ -105,7 +105,7 @@ class TrainRanks : public testing::TrainTest {
 
 TEST_F(TrainRanks, GiveTheFilesOfOneProcess) {
   ASSERT_EQ(train("one").status, 0);
-  for (const char* shard : {"none", "optimizer", "gradients"}) {
+  for (const char* shard : {"none", "optimizer", "gradients", "weights", "auto"}) {
     const std::string run = fmt::format("three-{}", shard);
     const Outcome outcome = train(run, fmt::format("dist.shard={} --processes 3", shard));
     ASSERT_EQ(outcome.status, 0) << outcome.err;

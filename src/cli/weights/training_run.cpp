@@ -5,6 +5,7 @@
 #include "cli/weights/device_choice.h"
 #include "cli/weights/model_parts.h"
 #include "cli/weights/rank_session.h"
+#include "cli/weights/shard_choice.h"
 #include "cli/weights/step_threads.h"
 #include "context/templates.h"
 #include "core/error.h"
@@ -174,12 +175,14 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   });
   const PromptRenderer& renderer = *own_renderer;
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
+  const ShardOptions shard =
+      choose_shards({config, model->shape(), device, model->dtype()}, run.place, ranks,
+                    [&](const std::string& text) { recorder.info(text); });
 
   TrainState state(std::move(*model),
                    PromptStream(problems.size(), problems.fingerprint(),
                                 {.seed = seed, .shuffle = config.data.shuffle}),
-                   method.gate, adamw_options(config.optim), ranks,
-                   shard_options(config.dist, run.place));
+                   method.gate, adamw_options(config.optim), ranks, shard);
   if (method.slow_teacher()) state.teacher.emplace(state.model);
   restore(state, source);
   last_step = state.step;

@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 using testing::RankOutcome;
 using testing::run_processes;
 
-constexpr double kSilence = 2;    // seconds
-constexpr double kToBeHeard = 1;  // until the others know the phase, on a busy machine
+constexpr double kSilence = 2;      // seconds
+constexpr double kToBeHeard = 1.5;  // a phase, on a busy machine
 
 void sleep_s(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kCheck = "check";
+constexpr const char* kModel = "model";
 constexpr const char* kGather = "save into ";  // and the folder
 
 // What is not finite in what this rank holds; empty: all is.
@@ -29,7 +30,7 @@ std::string not_finite_text(const CheckpointParts& parts) {
     text = fmt::format("{} of {} holds NaN or infinity", what, name);
   };
   for (const Parameter& parameter : parts.model.parameters()) {
-    check(parameter.value, "the weight", parameter.name());
+    check(parts.optimizer.own_values(parameter), "the weight", parameter.name());
     check(parameter.master, "the master weight", parameter.name());
     check(parameter.first_moment, "the first moment", parameter.name());
     check(parameter.second_moment, "the second moment", parameter.name());
@@ -86,7 +87,10 @@ fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
     fs::create_directories(checkpoints);
     remove_unfinished(checkpoints);  // left by a killed save; they would fill the disk
     UnfinishedFolder folder(target);
-    save_model(parts.model, parts.origin, folder.path() / "model", parts.model.dtype());
+    call_ranks(parts, kModel);
+    parts.model.make_passes(1, [&] {
+      save_model(parts.model, parts.origin, folder.path() / "model", parts.model.dtype());
+    });
     if (parts.teacher != nullptr) {
       save_model(*parts.teacher, parts.origin, folder.path() / "teacher", parts.teacher->dtype());
     }
@@ -109,6 +113,8 @@ void help_save_checkpoint(const CheckpointParts& parts) {
   const std::string what = first_says(*parts.ranks, "");
   if (what == kCheck) {
     parts.ranks->gather(not_finite_text(parts));
+  } else if (what == kModel) {
+    parts.model.make_passes(1, [] {});
   } else {
     save_optimizer_together(parts, what.substr(std::string(kGather).size()));
   }

@@ -196,9 +196,11 @@ void load_optimizer(CausalLm& model, AdamW& optimizer, const std::filesystem::pa
     const bool has_masters = source.find(kMaster + parameter.spec.slices.front().name) != nullptr;
     if (parameter.value.scalar_type() == at::kFloat) {
       if (!has_masters) continue;  // the weights are exact
-      for (const WeightSlice& slice : parameter.spec.slices)
-        copy_into(slice, parameter.value, source.find(kMaster + slice.name), kMaster + slice.name,
-                  file);
+      model.change_layer(model.parameters().block_of(parameter).layer, [&] {
+        for (const WeightSlice& slice : parameter.spec.slices)
+          copy_into(slice, parameter.value, source.find(kMaster + slice.name), kMaster + slice.name,
+                    file);
+      });
     } else if (has_masters) {
       load(kMaster, parameter.master);
     } else {

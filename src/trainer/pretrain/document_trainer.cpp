@@ -172,12 +172,14 @@ std::vector<std::string> DocumentTrainer::sample_texts() {
   const std::vector<std::string> all = gather_agreed(ranks, [&] {
     MessageWriter own;
     with_tensor_errors([&] {
-      if (requests.empty()) return;
-      SampleBatch samples = engine_.generate(state_.model, requests, options);
-      for (SampleGroup& group : samples.groups) {
-        add_texts(group.samples, parts_.tokenizer);
-        own.add(group.samples[0].text);
-      }
+      state_.model.make_passes({}, [&] {
+        if (requests.empty()) return;
+        SampleBatch samples = engine_.generate(state_.model, requests, options);
+        for (SampleGroup& group : samples.groups) {
+          add_texts(group.samples, parts_.tokenizer);
+          own.add(group.samples[0].text);
+        }
+      });
     });
     engine_.release();
     return own.bytes();
