@@ -239,15 +239,16 @@ TEST_F(TrainRanks, KilledAtAnyMomentTheyGoOnAsIfNothingHadBeen) {
   const int kills = asked != nullptr ? std::atoi(asked) : 3;
   const std::string evaluated =
       "eval.every=3 'eval.benches=[\"countdown:3:held-out:4\"]' eval.max_sequence_tokens=24 ";
+  constexpr const char* kShards[] = {"gradients", "weights", "none"};
   std::mt19937 random(17);
   std::int64_t saved = 0;
   double longest = 0;
   std::map<std::string, int> phases;
   for (int i = 0; i < kills; ++i) {
     fs::remove(folder_ / "err");
-    const pid_t launcher =
-        start_three("run", fmt::format("dist.silence_s=2 dist.shard={} --resume {}",
-                                       i % 2 == 0 ? "gradients" : "none", evaluated));
+    const pid_t launcher = start_three(
+        "run",
+        fmt::format("dist.silence_s=2 dist.shard={} --resume {}", kShards[i % 3], evaluated));
     wait_for_text("err", "rank 0 of 3 ");  // all have met
     std::map<int, pid_t> ranks = ranks_of(launcher);
     ASSERT_EQ(ranks.size(), 3u);
