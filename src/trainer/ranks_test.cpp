@@ -116,6 +116,39 @@ TEST(Ranks, TheFirstStepIsThatOfOneProcessHoweverItIsCut) {
   EXPECT_EQ(found.rollouts, expected.rollouts);
 }
 
+// The same for later steps, each begun by the ranks where one process left the step before: the
+// responses are the same, and the update differs by the rounding of another cut.
+TEST(Ranks, EveryStepIsThatOfOneProcessUpToRounding) {
+  const Settings settings = {"train.steps=5", "checkpoint.every=1", "checkpoint.keep=9",
+                             "optim.schedule=constant"};
+  SmallTraining alone(settings);
+  ASSERT_TRUE(alone.run());
+  const std::vector<Json> rows = alone.rows("metrics.jsonl");
+  const auto checkpoint = [&](std::int64_t step) {
+    return alone.recorder->directory() / "checkpoints" / fmt::format("step-{:06}", step);
+  };
+  for (std::int64_t step = 1; step < 5; ++step) {
+    const CausalLm expected = load_model(checkpoint(step + 1) / "model", at::kCPU, at::kFloat);
+    run_ranks(3, [&](Communicator& ranks) {
+      SmallTraining next(with(settings, {fmt::format("train.steps={}", step + 1)}), ranks,
+                         {.members = 3});
+      resume(*next.state, checkpoint(step));
+      EXPECT_TRUE(next.run());
+      for (const Parameter& parameter : next.state->model.parameters()) {
+        const at::Tensor& value = expected.parameters().at(parameter.name()).value;
+        EXPECT_LE((parameter.value - value).norm().item<double>(),
+                  1e-5 * value.norm().item<double>())
+            << parameter.name() << " after step " << step + 1;
+      }
+      if (ranks.rank() != 0) return;
+      const Json row = next.rows("metrics.jsonl").back();
+      const Json& other = rows[static_cast<std::size_t>(step)];
+      for (const char* name : {"training/global_step", "actor/pg_loss", "critic/rewards/mean"})
+        EXPECT_NEAR(row.at(name).get<double>(), other.at(name).get<double>(), 1e-6) << name;
+    });
+  }
+}
+
 // Saved by three ranks that divide the optimizer, continued by one, by two and by three.
 TEST(Ranks, ARunGoesOnWithAnotherNumberOfThem) {
   const Settings all = {"train.steps=4", "train.micro_batches=3", "checkpoint.every=2",

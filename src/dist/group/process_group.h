@@ -6,10 +6,10 @@
 //   train(*ranks);                             // a Communicator
 //   ranks->leave();                            // returns when all have ended
 //
-// Calls wait for the other ranks as long as they live, however late they are, and throw RunError
-// with a rank's name and phase when one is lost. The connections are then in an unknown state:
-// the group's destructor leaves its threads and sockets behind, and the process has to end by
-// _exit once it has printed its message.
+// Calls wait for the other ranks as long as they live, however late they are. When one is lost,
+// they call on_loss, or throw RankLost with a rank's name and phase. The connections are then in an
+// unknown state: the group's destructor leaves its threads and sockets behind, and the process has
+// to end by _exit once it has printed its message.
 #pragma once
 
 #include <functional>
@@ -37,9 +37,9 @@ struct GroupOptions {
   double wait_s = 300;    // how long to wait for ranks that do not come
   // Where the others reach this rank; empty: at the interface that leads to rank 0's host.
   std::string address;
-  // Called from a thread when a rank is lost while this one computes and asks for nothing. It is
-  // expected to print the error and to end the process by _exit. Without it this rank learns of the
-  // loss from its next call.
+  // Called when a rank is lost: by a call that waits for it, or from a thread while this rank
+  // computes and asks for nothing. It is expected to print the error and to end the process by
+  // _exit, before memory is freed that is still being sent. Without it the next call throws.
   std::function<void(const RunError&)> on_loss;
 };
 

@@ -59,9 +59,8 @@ void Ties::wait(c10d::Work& work, WaitLog& waits) {
     }
     try {
       liveness_->check_waiting();
-    } catch (const Error&) {
-      broken_ = true;
-      throw;
+    } catch (const RankLost& loss) {
+      lose(loss);
     }
     std::this_thread::sleep_for(std::min<nanoseconds>(waited / 50, std::chrono::milliseconds(10)));
   }
@@ -89,11 +88,21 @@ void Ties::fail(const std::string& message) noexcept {
 // c10d names an address; Liveness knows the rank, or will when it has been silent long enough.
 void Ties::report_broken(const std::string& problem) {
   broken_ = true;
-  liveness_->explain();
+  try {
+    liveness_->explain();
+  } catch (const RankLost& loss) {
+    lose(loss);
+  }
   const std::string text = "the connections between the ranks broke: " + problem;
   liveness_->fail(text);
-  throw RankLost(text, {.remedy = "look at the network between the nodes; --resume goes on from "
-                                  "the last checkpoint"});
+  lose(RankLost(text, {.remedy = "look at the network between the nodes; --resume goes on from "
+                                 "the last checkpoint"}));
+}
+
+void Ties::lose(const RankLost& loss) {
+  broken_ = true;
+  if (options_.on_loss) options_.on_loss(loss);
+  throw loss;
 }
 
 Moving::Moving(std::shared_ptr<Ties> ties, std::shared_ptr<WaitLog> waits, WorkPointer work,

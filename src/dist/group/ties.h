@@ -67,6 +67,9 @@ class Ties {
 
  private:
   [[noreturn]] void report_broken(const std::string& problem);
+  // Ends the process by on_loss where there is one. What c10d has under way goes on reading and
+  // writing memory, which must not be freed before.
+  [[noreturn]] void lose(const RankLost& loss);
 
   const GroupOptions options_;
   const std::string address_;
