@@ -1,6 +1,7 @@
 #include "optim/gradient_sum.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -179,8 +180,11 @@ void GradientSum::drop() {
   in_round_ = false;
   // After an error in the middle of a round: other ranks may still write into this memory, and the
   // run is about to end. So it is never freed.
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<Sent>();
+  const std::lock_guard lock(mutex);
   for (; !under_way_.empty(); under_way_.pop_front())
-    new Sent(std::move(under_way_.front()));
+    kept.push_back(std::move(under_way_.front()));
   std::ranges::fill(sums_, at::Tensor());
   seen_.assign(seen_.size(), false);
 }
