@@ -231,6 +231,11 @@ void Liveness::explain() {
   if (shared_->roll.loss()) throw loss_error(*shared_->roll.loss());
 }
 
+void Liveness::make_known() {
+  Shared::Lock lock(shared_->mutex);
+  shared_->wait_known(lock);
+}
+
 void Liveness::leave() {
   Shared& shared = *shared_;
   Shared::Lock lock(shared.mutex);

@@ -52,6 +52,8 @@ class Liveness {
   // Waits for the name of a lost rank after something broke between the ranks: throws it as check()
   // does, at the latest when a silent rank must have been found; returns if nobody is lost.
   void explain();
+  // Before this process ends after a loss: waits, up to 2 s, until the others know of it.
+  void make_known();
 
   // Says that this rank's run has ended and waits for the others to say so too. RunError if one is
   // lost meanwhile. Only the destructor may follow.

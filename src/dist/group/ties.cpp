@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <thread>
 #include <utility>
 
@@ -23,6 +24,7 @@ Ties::Ties(const Place& place, const GroupOptions& options)
       address_(options.address.empty() ? address_towards(place.host, place.port, options.wait_s)
                                        : options.address),
       store_(open_store(place, options.wait_s)) {
+  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to connections that a lost rank has closed
   const Attendance own{.rank = place.rank,
                        .size = place.size,
                        .identity = options.identity,
@@ -101,7 +103,10 @@ void Ties::report_broken(const std::string& problem) {
 
 void Ties::lose(const RankLost& loss) {
   broken_ = true;
-  if (options_.on_loss) options_.on_loss(loss);
+  if (options_.on_loss) {
+    liveness_->make_known();
+    options_.on_loss(loss);
+  }
   throw loss;
 }
 
