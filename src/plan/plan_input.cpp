@@ -36,11 +36,6 @@ std::optional<Shard> shard_of_name(const std::string& name) {
   return std::nullopt;
 }
 
-std::optional<Shard> shard_set(const RunConfig& config) {
-  const Option* option = config.options().find("dist.shard");
-  return option && option->was_set() ? shard_of_name(config.dist.shard) : std::nullopt;
-}
-
 std::vector<Shard> shard_forms(const RunConfig& config) {
   std::vector<Shard> forms(std::begin(kAllForms), std::end(kAllForms));
   if (!config.model.gradient_checkpointing) std::erase(forms, Shard::kWeights);

@@ -1,6 +1,6 @@
 // What is planned, and the memory that each form of dist.shard needs for it.
 //
-//   const PlanInput input{config, shape, machine, shard_set(config)};
+//   const PlanInput input{config, shape, machine, shard_of_name(config.dist.shard)};
 //   for (const ShardForm& form : forms_of(input)) print(shard_name(form.shard), form.needed);
 #pragma once
 
@@ -16,8 +16,6 @@ namespace antisd::inline plan {
 const char* shard_name(Shard shard);  // as dist.shard has it
 // The form that dist.shard names; nothing for "auto".
 std::optional<Shard> shard_of_name(const std::string& name);
-// The same, but nothing also if the key is not set.
-std::optional<Shard> shard_set(const RunConfig& config);
 
 // Those that a run may have, the ones that divide less first: weights are only divided where layers
 // are recomputed.

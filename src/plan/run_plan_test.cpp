@@ -30,7 +30,7 @@ RunPlan planned(const char* model, const Machine& machine,
   RunConfig config;
   configure_run(config, settings);
   const ModelShape shape = *known_shape(model);
-  return plan_run({config, shape, machine, shard_set(config)},
+  return plan_run({config, shape, machine, shard_of_name(config.dist.shard)},
                   Lengths::drawn(parse_lengths(lengths), /*seed=*/0));
 }
 
