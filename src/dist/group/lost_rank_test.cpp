@@ -74,6 +74,27 @@ TEST(LostRank, AStoppedRankIsNamed) {
   EXPECT_THAT(error_line(ended[0]), HasSubstr("it was in scoring of step 3"));
 }
 
+// As ranks that divide the weights fetch a layer from each other: one dies with the fetch under
+// way.
+TEST(LostRank, OneThatDiesInAGatherOfMemoryIsNamed) {
+  const auto ended = run_processes({.size = 3}, [](const Place& place) {
+    const auto ranks = join_as_a_program(place);
+    ranks->enter("update of step 7");
+    sleep_s(kToBeHeard);
+    const std::vector<char> own(20 << 20);
+    std::vector<char> received(60 << 20);
+    for (int layer = 0; layer < 2; ++layer) {
+      const auto transfer = ranks->collect_parts({own.data(), received.data(), 20 << 20});
+      if (layer == 1 && place.rank == 1) std::raise(SIGKILL);
+      transfer->wait();
+    }
+    ranks->gather("");
+  });
+  EXPECT_EQ(ended[1].status, -SIGKILL);
+  expect_named(ended, 1, "rank 1 has been silent for 2.");
+  EXPECT_THAT(error_line(ended[0]), HasSubstr("it was in update of step 7"));
+}
+
 // Rank 0 holds the store, so that it takes the others' messages along. Rank 2 computes.
 void lose_rank_0(const Place& place, int signal) {
   const auto ranks = join_as_a_program(place);

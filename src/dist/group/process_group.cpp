@@ -80,18 +80,10 @@ class GroupRanks : public Communicator {
   std::vector<std::string> gather(const std::string& own) override;
 
   std::unique_ptr<Transfer> exchange_parts(const Parts& parts) override {
-    return move(parts, size_ * parts.part_bytes,
-                [](c10d::Backend& backend, at::Tensor& received, at::Tensor& own) {
-                  std::vector<std::int64_t> equal;
-                  return backend.alltoall_base(received, own, equal, equal);
-                });
+    return move(parts, /*own_parts=*/size_);
   }
-
   std::unique_ptr<Transfer> collect_parts(const Parts& parts) override {
-    return move(parts, parts.part_bytes,
-                [](c10d::Backend& backend, at::Tensor& received, at::Tensor& own) {
-                  return backend._allgather_base(received, own);
-                });
+    return move(parts, /*own_parts=*/1);
   }
 
   std::unique_ptr<Communicator> among(const std::vector<int>& ranks) override {
@@ -111,25 +103,28 @@ class GroupRanks : public Communicator {
   std::vector<double> take_waits() override { return waits_->take(); }
 
  private:
-  using Collective = WorkPointer (*)(c10d::Backend&, at::Tensor& received, at::Tensor& own);
-
-  std::unique_ptr<Transfer> move(const Parts& parts, std::int64_t own_bytes, Collective collective);
+  std::unique_ptr<Transfer> move(const Parts& parts, int own_parts);
   BackendPointer gpu_backend();
   std::vector<std::string> gather_long(const std::string& own,
                                        const std::vector<std::int64_t>& lengths);
 
-  WorkPointer start(const BackendPointer& backend, Collective collective, at::Tensor received,
-                    at::Tensor own) {
-    return ties_->start([&] { return collective(*backend, received, own); });
+  std::unique_ptr<Transfer> moving(
+      WorkPointer work, std::function<void()> arrive = [] {}) {
+    return std::make_unique<Moving>(ties_, waits_, std::move(work), std::move(arrive));
+  }
+  // A part of `own` goes to each rank, and one from each is received.
+  WorkPointer exchange(c10d::Backend& backend, at::Tensor received, at::Tensor own) {
+    std::vector<std::int64_t> equal;
+    return ties_->start([&] { return backend.alltoall_base(received, own, equal, equal); });
+  }
+  // As `own` of exchange(): for each rank a copy of one part that all get. c10d's all-gather over
+  // Gloo receives into memory of its own, and if a rank dies frees it while Gloo still writes. An
+  // exchange reads and writes our memory alone, which the work keeps until Gloo has left it.
+  at::Tensor for_all(const at::Tensor& part, const at::TensorOptions& options) const {
+    return at::empty({size_, part.numel()}, options).copy_(part).view({-1});
   }
   void collect(const at::Tensor& all, const at::Tensor& own) {
-    const WorkPointer work = start(
-        gloo_,
-        [](c10d::Backend& backend, at::Tensor& received, at::Tensor& sent) {
-          return backend._allgather_base(received, sent);
-        },
-        all, own);
-    ties_->wait(*work, *waits_);
+    ties_->wait(*exchange(*gloo_, all, for_all(own, at::kByte)), *waits_);
   }
 
   std::shared_ptr<Ties> ties_;
@@ -187,30 +182,32 @@ std::vector<std::string> GroupRanks::gather_long(const std::string& own,
     c10d::BroadcastOptions from;
     from.rootRank = r;
     WorkPointer work = ties_->start([&] { return gloo_->broadcast(tensor, from); });
-    sent.push_back(std::make_unique<Moving>(ties_, waits_, std::move(work), [] {}));
+    sent.push_back(moving(std::move(work)));
   }
   for (const auto& transfer : sent)
     transfer->wait();
   return all;
 }
 
-std::unique_ptr<Transfer> GroupRanks::move(const Parts& parts, std::int64_t own_bytes,
-                                           Collective collective) {
+std::unique_ptr<Transfer> GroupRanks::move(const Parts& parts, int own_parts) {
   if (parts.part_bytes == 0) return std::make_unique<Nothing>();
-  const at::Tensor own = view(parts.own, own_bytes, parts.kind);
-  const at::Tensor received = view(parts.received, size_ * parts.part_bytes, parts.kind);
-  BackendPointer backend = parts.kind == MemoryKind::kGpu ? gpu_backend() : gloo_;
-  if (backend)
-    return std::make_unique<Moving>(ties_, waits_, start(backend, collective, received, own),
-                                    [] {});
+  const bool collected = own_parts == 1;
+  const at::Tensor own = view(parts.own, own_parts * parts.part_bytes, parts.kind);
+  at::Tensor received = view(parts.received, size_ * parts.part_bytes, parts.kind);
+  if (parts.kind == MemoryKind::kHost)
+    return moving(exchange(*gloo_, received, collected ? for_all(own, at::kByte) : own));
+  if (const BackendPointer nccl = gpu_backend()) {
+    if (!collected) return moving(exchange(*nccl, received, own));
+    at::Tensor part = own;
+    return moving(ties_->start([&] { return nccl->_allgather_base(received, part); }));
+  }
   // Several ranks on one GPU, for checks: through the host's pinned memory.
   const auto pinned = at::TensorOptions(at::kByte).pinned_memory(true);
-  at::Tensor own_copy = at::empty({own_bytes}, pinned);
-  at::Tensor received_copy = at::empty({size_ * parts.part_bytes}, pinned);
-  own_copy.copy_(own);
-  return std::make_unique<Moving>(
-      ties_, waits_, start(gloo_, collective, received_copy, own_copy),
-      [received, received_copy, own_copy]() mutable { received.copy_(received_copy); });
+  const at::Tensor own_copy =
+      collected ? for_all(own, pinned) : at::empty(own.sizes(), pinned).copy_(own);
+  const at::Tensor received_copy = at::empty(received.sizes(), pinned);
+  return moving(exchange(*gloo_, received_copy, own_copy),
+                [received, received_copy]() mutable { received.copy_(received_copy); });
 }
 
 // Null: GPU memory goes through the host. Decided with the first GPU memory that moves, since a
