@@ -205,6 +205,37 @@ TEST(RolloutEngine, ASampleDoesNotDependOnItsCompany) {
   EXPECT_NE(ids_of(RolloutEngine().generate(model, {&alone, 1}, options))[0], ids[7]);
 }
 
+// Random weights; products as wide as real models', in multiples of a vector.
+CausalLm sparse_model() {
+  ModelShape shape = read_model_shape(testing::fixture("model") / "qwen3_moe" / "config.json");
+  shape.max_positions = 300;
+  shape.expert_intermediate = 32;
+  CausalLm model(shape, at::kCPU, at::kFloat);
+  at::manual_seed(1);
+  for (Parameter& parameter : model.parameters())
+    parameter.value.normal_(0, 0.5);
+  return model;
+}
+
+// To the last bit: ranks sample a group in other company than one process.
+TEST(RolloutEngine, LogProbabilitiesDoNotDependOnTheirCompany) {
+  for (const bool sparse : {false, true}) {
+    const CausalLm model = sparse ? sparse_model() : fixture_model("qwen3_gqa_tied", 8);
+    const std::vector<RolloutRequest> requests = requests_of(40);
+    const RolloutOptions options{.sampling = {.temperature = 0.9}, .max_new_tokens = 60, .seed = 5};
+    const SampleBatch together = RolloutEngine().generate(model, requests, options);
+    for (std::size_t r = 0; r < requests.size(); ++r) {
+      const SampleBatch alone = RolloutEngine().generate(model, {&requests[r], 1}, options);
+      for (std::size_t i = 0; i < alone.groups[0].samples.size(); ++i) {
+        const Response &one = alone.groups[0].samples[i], &of_many = together.groups[r].samples[i];
+        EXPECT_EQ(one.ids, of_many.ids) << model.shape().experts << " experts";
+        EXPECT_EQ(one.raw_logp, of_many.raw_logp)
+            << model.shape().experts << " experts, request " << r << ", sample " << i;
+      }
+    }
+  }
+}
+
 TEST(RolloutEngine, LogProbabilitiesAreThoseOfScore) {
   const CausalLm model = fixture_model("olmo3_yarn", 4);
   const std::vector<RolloutRequest> requests = requests_of(30);

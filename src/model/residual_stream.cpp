@@ -12,8 +12,10 @@ at::Tensor plus_product(const at::Tensor& h, const at::Tensor& x, const at::Tens
   return x.scalar_type() == at::kFloat ? product_nt(x, w, h) : at::addmm(h, x, w.t(), at::kFloat);
 }
 
-void add_product_(at::Tensor h, const at::Tensor& x, const at::Tensor& w) {
-  if (x.scalar_type() == at::kFloat) {
+void add_product_(at::Tensor& h, const at::Tensor& x, const at::Tensor& w) {
+  if (suits_tile_products(x, w)) {
+    h = product_nt(x, w, h);  // unlike the BLAS, a row by itself has the bits of a row among others
+  } else if (x.scalar_type() == at::kFloat) {
     h.addmm_(x, w.t());
   } else {
     at::addmm_out(h, h, x, w.t(), at::kFloat);
