@@ -60,16 +60,10 @@ std::vector<Examination> examine_tensors() {
        ""}};
   for (const DeviceInfo& gpu : info.gpus)
     findings.push_back({gpu.name, true, gpu.description, ""});
-  if (!info.gpus.empty()) return findings;
-  const bool has_card = fs::exists("/dev/nvidiactl");
-  if (info.built_with_cuda) {
-    findings.push_back({"gpu", false, "none usable: " + info.gpu_problem,
-                        has_card ? "update the NVIDIA driver" : "everything runs on the CPU"});
-  } else {
-    findings.push_back({"gpu", false,
-                        has_card ? "there is one, but this binary has no CUDA" : "none",
-                        has_card ? "build with `make CUDA=1`" : "everything runs on the CPU"});
-  }
+  for (const GpuProblem& problem : info.gpu_problems)
+    findings.push_back({"gpu", false, problem.what, problem.remedy});
+  if (info.gpus.empty() && info.gpu_problems.empty())
+    findings.push_back({"gpu", false, "none", "everything runs on the CPU"});
   return findings;
 #else
   return {{"torch", false, "this binary was built without it: text and data tools only",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -19,26 +20,77 @@
 
 namespace antisd::inline ops {
 
+namespace {
+
+namespace fs = std::filesystem;
+
+// Display controllers of NVIDIA, whether or not there is a driver.
+bool has_nvidia_card() {
+  std::error_code ignored;
+  for (const fs::directory_entry& device :
+       fs::directory_iterator("/sys/bus/pci/devices", ignored)) {
+    std::string vendor, kind;
+    std::ifstream(device.path() / "vendor") >> vendor;
+    std::ifstream(device.path() / "class") >> kind;
+    if (vendor == "0x10de" && kind.starts_with("0x03")) return true;
+  }
+  return false;
+}
+
+GpuMachine find_machine() {
+  GpuMachine machine;
+  machine.has_card = has_nvidia_card();
+  machine.has_driver = fs::exists("/dev/nvidiactl");
+  std::ifstream file("/sys/module/nvidia/version");
+  file >> machine.driver_version;
+#ifdef ANTISD_CUDA
+  machine.built_with_cuda = true;
+  machine.needed_cuda = CUDART_VERSION;
+  if (cudaDriverGetVersion(&machine.driver_cuda) != cudaSuccess) machine.driver_cuda = 0;
+#endif
+  return machine;
+}
+
+#ifdef ANTISD_CUDA
+void find_gpus(TensorLibraryInfo& info) {
+  int count = 0;
+  if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
+    if (status != cudaErrorNoDevice)
+      info.gpu_problems.push_back({std::string("the driver says: ") + cudaGetErrorString(status),
+                                   "`nvidia-smi` should list the cards"});
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp card{};
+    if (cudaGetDeviceProperties(&card, i) != cudaSuccess) continue;
+    const auto problem =
+        card_problem({card.name, card.major, card.minor}, ANTISD_CUDA_ARCHITECTURES);
+    if (problem) {
+      info.gpu_problems.push_back(*problem);
+      continue;
+    }
+    info.gpus.push_back({fmt::format("cuda:{}", i),
+                         fmt::format("{}, {:.0f} GiB, compute {}.{}, {} multiprocessors", card.name,
+                                     static_cast<double>(card.totalGlobalMem) / (1 << 30),
+                                     card.major, card.minor, card.multiProcessorCount)});
+  }
+}
+#endif
+
+}  // namespace
+
 TensorLibraryInfo describe_tensor_library() {
   TensorLibraryInfo info;
   info.torch_version = TORCH_VERSION;
   info.threads = at::get_num_threads();
-#ifdef ANTISD_CUDA
-  info.built_with_cuda = true;
-  int count = 0;
-  if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
-    info.gpu_problem = cudaGetErrorString(status);
+  const GpuMachine machine = find_machine();
+  info.built_with_cuda = machine.built_with_cuda;
+  if (const std::optional<GpuProblem> problem = machine_problem(machine)) {
+    info.gpu_problems.push_back(*problem);
     return info;
   }
-  for (int i = 0; i < count; ++i) {
-    cudaDeviceProp properties{};
-    if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
-    info.gpus.push_back(
-        {fmt::format("cuda:{}", i),
-         fmt::format("{}, {:.0f} GiB, compute {}.{}, {} multiprocessors", properties.name,
-                     static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.major,
-                     properties.minor, properties.multiProcessorCount)});
-  }
+#ifdef ANTISD_CUDA
+  find_gpus(info);
 #endif
   return info;
 }

@@ -9,6 +9,8 @@
 
 #include <c10/core/Device.h>
 
+#include "ops/gpu_problem.h"
+
 namespace antisd::inline ops {
 
 struct DeviceInfo {
@@ -17,11 +19,11 @@ struct DeviceInfo {
 };
 
 struct TensorLibraryInfo {
-  std::string torch_version;     // of the loaded library, not of the headers
-  bool built_with_cuda = false;  // our kernels are in this binary
-  int threads = 1;               // of the tensor library
-  std::vector<DeviceInfo> gpus;  // empty if there is none or the driver does not respond
-  std::string gpu_problem;       // why there is none, in the driver's words
+  std::string torch_version;             // of the loaded library, not of the headers
+  bool built_with_cuda = false;          // our kernels are in this binary
+  int threads = 1;                       // of the tensor library
+  std::vector<DeviceInfo> gpus;          // that can be used
+  std::vector<GpuProblem> gpu_problems;  // why others cannot
 };
 
 TensorLibraryInfo describe_tensor_library();

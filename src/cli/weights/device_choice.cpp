@@ -23,10 +23,20 @@ at::Device choose_device(const std::string& name, int local_rank) {
   const TensorLibraryInfo library = describe_tensor_library();
   const std::string wanted =
       device_of_rank(name, local_rank, static_cast<int>(library.gpus.size()));
-  if (wanted == "cpu") return at::kCPU;
+  if (wanted == "cpu") {
+    for (const GpuProblem& problem : library.gpu_problems)
+      if (name == "auto" && local_rank == 0)
+        fmt::print(stderr, "antisd: warning: {}, so the CPU is used; {}\n", problem.what,
+                   problem.remedy);
+    return at::kCPU;
+  }
   for (const DeviceInfo& gpu : library.gpus) {
     if (gpu.name == wanted) return at::Device(wanted);
   }
+  if (!library.gpu_problems.empty())
+    throw InputError(
+        fmt::format("there is no usable device '{}': {}", name, library.gpu_problems[0].what),
+        {.where = "--device", .remedy = library.gpu_problems[0].remedy});
   throw InputError(
       fmt::format("there is no device '{}'", name),
       {.where = "--device",

@@ -45,8 +45,9 @@ std::vector<Backend> find_backends() {
   const TensorLibraryInfo library = describe_tensor_library();
   std::vector<Backend> backends = {{at::kCPU, at::kFloat, 2e-5}};
   if (library.gpus.empty()) {
-    fmt::print("no GPU here ({}): only the CPU\n",
-               library.built_with_cuda ? library.gpu_problem : "built without CUDA");
+    fmt::print("no GPU here: only the CPU\n");
+    for (const GpuProblem& problem : library.gpu_problems)
+      fmt::print("{}; {}\n", problem.what, problem.remedy);
     return backends;
   }
   const at::Device gpu(at::kCUDA, 0);
