@@ -11,6 +11,7 @@
 #include "bench/clock.h"
 #include "bench/options.h"
 #include "bench/random_model.h"
+#include "bench/recompute.h"
 #include "bench/shapes.h"
 #include "core/error.h"
 #include "core/rng.h"
@@ -27,7 +28,7 @@ struct StepOptions {
   std::string shape = "tiny";
   std::string device = "cpu";
   std::string method = "both";
-  std::string peer = "rollout";
+  std::string peer = "rollout", recompute = "auto";
   int prompts = 8, group = 8, prompt_tokens = 256, new_tokens = 256, steps = 3, threads = 0;
   std::int64_t micro_batch_tokens = 32'768;
   bool json = false;
@@ -135,6 +136,11 @@ void configure(RunConfig& config, const StepOptions& options, const std::string&
 struct Phases {
   double generate = 0, reward = 0, score = 0, advantage = 0, update = 0, record = 0, whole = 0;
   double response_tokens = 0, peers = 0;
+  std::size_t recomputed = 0;  // layers
+  struct Peak {
+    double planned = 0, measured = 0;  // GiB
+  };
+  Peak sampling, scoring, updating;  // measured only on a GPU
   double overhead() const { return 1 - (generate + score + update) / whole; }
 };
 
@@ -148,7 +154,10 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
       PromptSet::load({.files = config.data.train, .map = {}, .count_tokens = {}});
   const auto ranks = alone();
   at::manual_seed(1);  // every method starts from the same weights
-  TrainState state(random_model(named_shape(options.shape), device),
+  CausalLm model = random_model(named_shape(options.shape), device);
+  const MemoryPlan plan = planned_memory(options.recompute, config, model);
+  const double memory = memory_for(model);
+  TrainState state(std::move(model),
                    PromptStream(problems.size(), problems.fingerprint(), {.shuffle = false}),
                    method.gate, adamw_options(config.optim), *ranks);
   Console console({.quiet = true});
@@ -165,7 +174,8 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
                    .console = console,
                    .reference = nullptr,
                    .stop_ids = choose_stop_ids(options, state.model.shape().vocabulary),
-                   .origin = folder});
+                   .origin = folder,
+                   .kept_layers = plan.kept_layers});
   Clock clock(device);
   std::vector<double> walls;  // of each step with its record
   // The run is left before its last step, because a run that ends saves a checkpoint.
@@ -180,6 +190,11 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   }
 
   Phases phases;
+  phases.recomputed = plan.layers - plan.kept_layers;
+  const double always = plan.total(MemoryTime::kAlways);
+  phases.sampling.planned = (plan.beside_cache() + plan.cache_bytes(memory)) / (1 << 30);
+  phases.scoring.planned = (always + plan.total(MemoryTime::kScoring)) / (1 << 30);
+  phases.updating.planned = (always + plan.total(MemoryTime::kUpdate)) / (1 << 30);
   JsonlReader reader(recorder.directory() / "metrics.jsonl");
   std::size_t step = 0;
   for (Json row; reader.next(row);) {
@@ -193,6 +208,13 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
     phases.update += value("timing_s/update_actor");
     phases.record += walls[step] - value("timing_s/step");
     phases.whole += walls[step];
+    const auto peak = [&](Phases::Peak& found, const char* phase) {
+      found.measured = std::max(
+          found.measured, row.value(std::string("perf/max_memory_allocated_gb/") + phase, 0.0));
+    };
+    peak(phases.sampling, "gen");
+    peak(phases.scoring, "score");
+    peak(phases.updating, "update_actor");
     phases.response_tokens += value("response_length/mean") / options.steps;
     if (row.contains("context/peer_fraction"))
       phases.peers += value("context/peer_fraction") / options.steps;
@@ -201,6 +223,9 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
 }
 
 Json to_json(const Phases& phases, int steps) {
+  const auto gib = [](const Phases::Peak& peak) {
+    return Json{{"planned", peak.planned}, {"measured", peak.measured}};
+  };
   return {{"gen_s", phases.generate / steps},
           {"reward_s", phases.reward / steps},
           {"score_s", phases.score / steps},
@@ -210,12 +235,16 @@ Json to_json(const Phases& phases, int steps) {
           {"step_s", phases.whole / steps},
           {"overhead", phases.overhead()},
           {"response_tokens", phases.response_tokens},
-          {"peer_fraction", phases.peers}};
+          {"peer_fraction", phases.peers},
+          {"recomputed_layers", phases.recomputed},
+          {"sampling_gib", gib(phases.sampling)},
+          {"scoring_gib", gib(phases.scoring)},
+          {"update_gib", gib(phases.updating)}};
 }
 
 void print(const std::string& name, const Phases& phases, int steps) {
-  fmt::print("{}: {:.3f} s a step, responses of {:.0f} tokens on average\n", name,
-             phases.whole / steps, phases.response_tokens);
+  fmt::print("{}: {:.3f} s a step, responses of {:.0f} tokens on average, {} layers recomputed\n",
+             name, phases.whole / steps, phases.response_tokens, phases.recomputed);
   const auto line = [&](const char* part, double seconds) {
     fmt::print("  {:<8} {:9.3f} s  {:5.1f} %\n", part, seconds / steps,
                100 * seconds / phases.whole);
@@ -226,6 +255,13 @@ void print(const std::string& name, const Phases& phases, int steps) {
   line("adv", phases.advantage);
   line("update", phases.update);
   line("record", phases.record);
+  const auto memory = [](const char* part, const Phases::Peak& peak) {
+    fmt::print("  {:<8} {:9.2f} GiB planned{}\n", part, peak.planned,
+               peak.measured > 0 ? fmt::format(", {:.2f} measured", peak.measured) : "");
+  };
+  memory("gen", phases.sampling);
+  memory("score", phases.scoring);
+  memory("update", phases.updating);
   fmt::print("  outside sampling, scoring and update: {:.2f} % (limit 3)\n",
              100 * phases.overhead());
 }
@@ -243,6 +279,7 @@ int run_step(const Arguments& arguments) {
   add_number(app, "--prompt-tokens", options.prompt_tokens, 1, 1 << 20, "of each problem");
   add_number(app, "--new-tokens", options.new_tokens, 2, 1 << 20, "mean tokens per response");
   add_number(app, "--steps", options.steps, 1, 1000, "measured steps, after one warm-up step");
+  add_recompute_option(app, options.recompute);
   add_threads_option(app, options.threads);
   add_number(app, "--micro-batch-tokens", options.micro_batch_tokens, 1, std::int64_t{1} << 40);
   app.add_flag("--json", options.json);

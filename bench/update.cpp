@@ -15,6 +15,7 @@
 #include "bench/kernel_profile.h"
 #include "bench/options.h"
 #include "bench/random_model.h"
+#include "bench/recompute.h"
 #include "bench/shapes.h"
 #include "dist/group/process_group.h"
 #include "model/weights.h"
@@ -31,7 +32,8 @@ struct UpdateOptions {
   std::string device = "cpu", dtype = "auto";
   std::string clock = "wall";
   int sequences = 8, length = 2048, repeats = 5, threads = 0;
-  bool checkpoint = false, profile = false;
+  bool profile = false;
+  std::string recompute = "false";
   std::string work = "update";
   std::string exchange = "none";
 
@@ -41,6 +43,7 @@ struct UpdateOptions {
 struct Times {
   std::map<std::string, double> best;  // seconds by part
   bool finite = true;                  // all gradients
+  std::size_t recomputed = 0;          // layers
 };
 
 // A group of one process, which sends to itself by NCCL or Gloo.
@@ -57,9 +60,20 @@ double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+// All sequences are one micro-batch.
+std::size_t layers_to_keep(const UpdateOptions& options, const CausalLm& model) {
+  RunConfig config;
+  config.rollout.prompts_per_step = 1;
+  config.rollout.group_size = options.sequences;
+  config.rollout.max_sequence_tokens = options.length;
+  config.train.micro_batch_tokens = std::int64_t{options.sequences} * options.length;
+  return planned_memory(options.recompute, config, model).kept_layers;
+}
+
 Times measure(const UpdateOptions& options, CausalLm& model) {
   Times times;
   const at::Device device = model.device();
+  const std::size_t kept = layers_to_keep(options, model);  // before the optimizer takes memory
   const bool exchanges = options.exchange != "none";
   const std::unique_ptr<Communicator> ranks = exchanges ? join_alone(device) : alone();
   std::optional<AdamW> optimizer;
@@ -86,12 +100,13 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
     if (!is_new) entry->second = std::min(entry->second, seconds);
   };
   const at::AutoGradMode gradients(options.backward_too());
-  const Pass pass = options.backward_too() ? training_pass(options.checkpoint) : Pass::kInference;
+  const Pass pass = options.backward_too() ? Pass::kRecomputed : Pass::kInference;
+  times.recomputed = options.backward_too() ? model.shape().layers.size() - kept : 0;
   const auto step = [&](bool counts) {
     ranks->take_waits();
     Clock clock(device, options.clock == "cpu");
     at::Tensor hidden;
-    const auto forward = [&] { hidden = model.hidden_states(batch, pass); };
+    const auto forward = [&] { hidden = model.hidden_states(batch, pass, kept); };
     exchanges ? optimizer->make_passes(1, forward) : forward();
     const double layers = clock.lap();
     const auto scores = token_scores(hidden, model.head().weight, targets, 1.0,
@@ -130,7 +145,7 @@ void print(const UpdateOptions& options, const CausalLm& model, const Times& tim
   fmt::print("{}: {:.0f} M parameters, {} x {} tokens, {} {}{}\n", options.shape,
              static_cast<double>(model.shape().parameter_count()) / 1e6, options.sequences,
              options.length, options.device, dtype_name(model.dtype()),
-             options.checkpoint ? ", layers recomputed" : "");
+             times.recomputed > 0 ? fmt::format(", {} layers recomputed", times.recomputed) : "");
   for (const auto& [part, seconds] : times.best)
     fmt::print("  {:<24} {:9.2f} ms\n", part, seconds * 1e3);
   fmt::print("  {:.0f} tokens/s, {:.1f} TFLOP/s", tokens / whole, flops / whole / 1e12);
@@ -150,7 +165,7 @@ int run_update(const Arguments& arguments) {
   add_number(app, "--repeats", options.repeats, 1, 1000);
   add_threads_option(app, options.threads);
   add_clock_option(app, options.clock);
-  app.add_flag("--checkpoint", options.checkpoint, "recompute each layer in the backward pass");
+  add_recompute_option(app, options.recompute);
   add_choice(app, "--work", options.work, {"forward", "backward", "update"},
              "forward, backward (both passes) or update (AdamW too)");
   add_choice(app, "--exchange", options.exchange, {"none", "gradients", "weights"},
@@ -160,7 +175,7 @@ int run_update(const Arguments& arguments) {
   if (const auto status = parse(app, arguments)) return *status;
 
   if (options.exchange != "none") options.work = "update";
-  if (options.exchange == "weights") options.checkpoint = true;
+  if (options.exchange == "weights") options.recompute = "true";
   if (options.threads > 0) at::set_num_threads(options.threads);
   CausalLm model =
       random_model(named_shape(options.shape), at::Device(options.device), options.dtype);

@@ -23,8 +23,10 @@ void RunConfig::describe_data_and_model() {
         "fp16 has three more bits of mantissa than bf16")
       .one_of({"auto", "fp32", "bf16", "fp16"});
   o.add("model.gradient_checkpointing", model.gradient_checkpointing,
-        "recompute each layer's activations in the backward pass: less memory, a third more "
-        "arithmetic");
+        "whether the backward pass recomputes what layers computed, which takes less memory and a "
+        "third more arithmetic: true: every layer; false: none; auto: only as many as memory asks "
+        "for, chosen when the run starts. On a CPU the result is the same, bit for bit")
+      .one_of({"auto", "true", "false"});
 
   o.add("data.train", data.train,
         "training files (JSONL or Parquet), or problems of the built-in task: countdown:3, "
@@ -120,7 +122,7 @@ void RunConfig::describe_training() {
         "what the ranks of a run divide: none: nothing; optimizer: masters and moments; gradients: "
         "also "
         "the gradients, which are freed while the backward pass goes on; weights: also those of "
-        "the layers during an update, which needs model.gradient_checkpointing; auto: the first of "
+        "the layers during an update, which recomputes every layer; auto: the first of "
         "these that fits in memory. The result is the same")
       .one_of({"auto", "none", "optimizer", "gradients", "weights"});
   o.add("dist.shard_over", dist.shard_over,
@@ -186,7 +188,7 @@ void RunConfig::validate() const {
                                  data.max_prompt_tokens, rollout.max_sequence_tokens),
                      {.remedy = "lower the first or raise the second"});
   }
-  if (dist.shard == "weights" && !model.gradient_checkpointing) {
+  if (dist.shard == "weights" && model.gradient_checkpointing == "false") {
     throw InputError(
         "dist.shard = \"weights\" recomputes every layer in the backward pass, but "
         "model.gradient_checkpointing is false",

@@ -18,7 +18,7 @@ namespace antisd::inline config {
 struct ModelConfig {
   std::string path;
   std::string dtype = "auto";
-  bool gradient_checkpointing = true;
+  std::string gradient_checkpointing = "auto";  // auto, true, false
 };
 
 struct DataConfig {

@@ -125,8 +125,19 @@ struct OptionReader {
   }
 
   static void set(Option& option, const toml::node& node, int source, const std::string& where) {
-    read(option, source, where,
-         [&] { std::visit([&](auto* field) { read_node(node, *field); }, option.field_); });
+    read(option, source, where, [&] {
+      if (is_choice_of_word(option, node)) {
+        *std::get<std::string*>(option.field_) = node.as_boolean()->get() ? "true" : "false";
+      } else {
+        std::visit([&](auto* field) { read_node(node, *field); }, option.field_);
+      }
+    });
+  }
+
+  // Of a choice such as auto, true or false, the last two may be TOML's own.
+  static bool is_choice_of_word(const Option& option, const toml::node& node) {
+    return node.is_boolean() && std::holds_alternative<std::string*>(option.field_) &&
+           std::ranges::find(option.choices_, "true") != option.choices_.end();
   }
 
   static void set_entry(Option& option, const std::string& name, const toml::node& node, int source,

@@ -21,7 +21,7 @@ struct Sample {
   bool shuffle = true;
   std::int64_t group_size = 8;
   double lr = 1e-6;
-  std::string name = "antisd";
+  std::string name = "antisd", recompute = "auto";
   std::vector<std::string> files;
   std::vector<double> betas = {0.9, 0.95};
   StringMap columns;
@@ -36,11 +36,27 @@ struct Sample {
     options.add("data.chat", chat, "template variables");
     options.add("rollout.group_size", group_size, "responses per prompt").between(2, 4096);
     options.add("method.name", name, "the method").one_of({"grpo", "antisd"});
+    options.add("method.recompute", recompute, "or not").one_of({"auto", "true", "false"});
     options.add("method.gate.lr", lr, "learning rate").above(0);
     options.add("optim.betas", betas, "moments").between(0, 1);
     options.add("eval.n", samples, "samples").at_least(1);
   }
 };
+
+// As a word or as TOML's own value; printed as a word.
+TEST(OptionSet, AChoiceMayContainTrueAndFalse) {
+  for (const char* toml : {"recompute = false", "recompute = \"false\""}) {
+    Sample s;
+    s.options.load_toml_text(std::string("[method]\n") + toml, "run.toml");
+    EXPECT_EQ(s.recompute, "false");
+    EXPECT_EQ(s.options.find("method.recompute")->value_toml(), "\"false\"");
+  }
+  Sample s;
+  s.options.assign("method.recompute=true");
+  EXPECT_EQ(s.recompute, "true");
+  EXPECT_THROW(s.options.assign("method.recompute=1"), InputError);
+  EXPECT_THROW(s.options.load_toml_text("[method]\nname = true", "run.toml"), InputError);
+}
 
 TEST(OptionSet, ReadsEveryTypeFromToml) {
   Sample s;

@@ -17,10 +17,9 @@ void prefer_large_pages(const at::Tensor& memory) {
 
 }  // namespace
 
-std::int64_t KvPool::page_bytes(const CausalLm& model) {
-  const ModelShape& shape = model.shape();
+std::int64_t KvPool::page_bytes(const ModelShape& shape, at::ScalarType dtype) {
   return static_cast<std::int64_t>(shape.layers.size()) * 2 * kPageTokens * shape.kv_heads *
-         shape.head_dim * static_cast<std::int64_t>(c10::elementSize(model.dtype()));
+         shape.head_dim * static_cast<std::int64_t>(c10::elementSize(dtype));
 }
 
 KvPool::KvPool(const CausalLm& model, std::int64_t pages) : ledger_(pages) {
@@ -41,16 +40,18 @@ bool KvPool::fits(const CausalLm& model) const {
 }
 
 void KvPool::copy(std::span<const PageCopy> copies) {
-  if (copies.empty()) return;
-  std::vector<std::int64_t> from, to;
-  for (const PageCopy& copy : copies) {
-    from.push_back(copy.from);
-    to.push_back(copy.to);
+  // A copy's target is never the source of a later one: it is a page that a sequence has just got.
+  for (; !copies.empty(); copies = copies.subspan(std::min(copies.size(), kCopiedAtATime))) {
+    std::vector<std::int64_t> from, to;
+    for (const PageCopy& copy : copies.first(std::min(copies.size(), kCopiedAtATime))) {
+      from.push_back(copy.from);
+      to.push_back(copy.to);
+    }
+    const auto indices = [&](const std::vector<std::int64_t>& pages) {
+      return at::tensor(at::ArrayRef<std::int64_t>(pages), at::kLong).to(memory_.device());
+    };
+    memory_.index_copy_(2, indices(to), memory_.index_select(2, indices(from)));
   }
-  const auto indices = [&](const std::vector<std::int64_t>& pages) {
-    return at::tensor(at::ArrayRef<std::int64_t>(pages), at::kLong).to(memory_.device());
-  };
-  memory_.index_copy_(2, indices(to), memory_.index_select(2, indices(from)));
 }
 
 }  // namespace antisd::inline inference

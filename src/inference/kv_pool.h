@@ -14,7 +14,10 @@ class KvPool {
  public:
   KvPool(const CausalLm& model, std::int64_t pages);
 
-  static std::int64_t page_bytes(const CausalLm& model);  // over all layers
+  static std::int64_t page_bytes(const ModelShape& shape, at::ScalarType dtype);  // of all layers
+  static std::int64_t page_bytes(const CausalLm& model) {
+    return page_bytes(model.shape(), model.dtype());
+  }
 
   bool fits(const CausalLm& model) const;  // same device, precision and shape of a page
 
@@ -24,6 +27,8 @@ class KvPool {
   at::Device device() const { return memory_.device(); }
   std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.nbytes()); }
 
+  // So many at a time, each held once more while it is copied.
+  static constexpr std::size_t kCopiedAtATime = 16;
   void copy(std::span<const PageCopy> copies);
 
  private:

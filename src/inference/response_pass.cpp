@@ -37,9 +37,10 @@ Passage lay_out(std::span<const TargetSequence> sequences, at::Device device, Pa
   return passage;
 }
 
-at::Tensor hidden_before_targets(const CausalLm& model, const Passage& passage, Pass pass) {
+at::Tensor hidden_before_targets(const CausalLm& model, const Passage& passage, Pass pass,
+                                 std::size_t kept_layers) {
   const at::AutoGradMode recording(gradients_of(pass) == Gradients::kRecorded);
-  return model.hidden_states(passage.batch, pass).index_select(0, passage.rows);
+  return model.hidden_states(passage.batch, pass, kept_layers).index_select(0, passage.rows);
 }
 
 TokenScoreTensors score_targets(const CausalLm& model, const Passage& passage,

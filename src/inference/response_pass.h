@@ -44,7 +44,7 @@ Passage lay_out(std::span<const TargetSequence> sequences, at::Device device,
                 PackOptions options = {});
 
 at::Tensor hidden_before_targets(const CausalLm& model, const Passage& passage,
-                                 Pass pass = Pass::kInference);
+                                 Pass pass = Pass::kInference, std::size_t kept_layers = 0);
 TokenScoreTensors score_targets(const CausalLm& model, const Passage& passage,
                                 const at::Tensor& hidden, double temperature,
                                 Gradients gradients = Gradients::kNone);

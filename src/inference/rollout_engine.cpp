@@ -244,6 +244,14 @@ void check_rollout_request(const CausalLm& model, const RolloutRequest& request,
   }
 }
 
+SchedulerLimits engine_limits(at::Device device, const EngineOptions& options) {
+  const std::int64_t chunk = options.prefill_chunk_tokens > 0 ? options.prefill_chunk_tokens
+                             : device.is_cuda()               ? kGpuChunkTokens
+                                                              : kCpuChunkTokens;
+  return {
+      .page_tokens = kPageTokens, .slots = options.max_sequences, .prefill_chunk_tokens = chunk};
+}
+
 RolloutEngine::RolloutEngine(EngineOptions options) : options_(options) {
   ANTISD_CHECK(options.max_sequences > 0);
 }
@@ -261,19 +269,11 @@ void RolloutEngine::drop() {
 }
 
 void RolloutEngine::prepare_pool(const CausalLm& model, std::span<const GroupShape> groups) {
-  // The most that the requests can hold at a time: the largest ones in all slots, and the prompts.
-  std::vector<std::int64_t> needs;
-  std::int64_t longest = 0, wanted = 0;
-  for (const GroupShape& group : groups) {
-    const std::int64_t tokens = group.prompt_tokens + group.max_new_tokens;
-    longest = std::max(longest, tokens);
-    wanted += group.prompt_tokens / kPageTokens + 1;
-    // One more for the growth reserve of the scheduler.
-    needs.insert(needs.end(), static_cast<std::size_t>(group.samples), tokens / kPageTokens + 2);
-  }
-  std::sort(needs.rbegin(), needs.rend());
-  needs.resize(std::min<std::size_t>(needs.size(), options_.max_sequences));
-  wanted = std::accumulate(needs.begin(), needs.end(), wanted + 1);
+  std::int64_t longest = 0;
+  for (const GroupShape& group : groups)
+    longest = std::max(longest, group.prompt_tokens + group.max_new_tokens);
+  const std::int64_t wanted =
+      Scheduler::pages_wanted(groups, engine_limits(model.device(), options_));
   const std::int64_t budget =
       options_.kv_bytes > 0
           ? options_.kv_bytes
@@ -321,13 +321,8 @@ SampleBatch RolloutEngine::generate(const CausalLm& model, std::span<const Rollo
                           .most_pages = longest / kPageTokens + 1,
                           .sampling = options.sampling,
                           .rng = CounterRng(options.seed, RandomStream::kSampling)});
-  const std::int64_t chunk = options_.prefill_chunk_tokens > 0 ? options_.prefill_chunk_tokens
-                             : model.device().is_cuda()        ? kGpuChunkTokens
-                                                               : kCpuChunkTokens;
-  const SchedulerLimits limits{
-      .page_tokens = kPageTokens, .slots = options_.max_sequences, .prefill_chunk_tokens = chunk};
-  return Generation(model, requests, options, on_group, *pool_, *decoder_, limits,
-                    std::move(groups))
+  return Generation(model, requests, options, on_group, *pool_, *decoder_,
+                    engine_limits(model.device(), options_), std::move(groups))
       .run();
 }
 

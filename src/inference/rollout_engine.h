@@ -82,6 +82,8 @@ struct EngineOptions {
   decltype(&make_decoder) decoder = &make_decoder;
 };
 
+SchedulerLimits engine_limits(at::Device device, const EngineOptions& options);
+
 class RolloutEngine {
  public:
   explicit RolloutEngine(EngineOptions options = {});

@@ -1,6 +1,7 @@
 #include "inference/scheduler.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/check.h"
 
@@ -24,6 +25,23 @@ Scheduler::Scheduler(PageLedger& pages, SchedulerLimits limits, std::vector<Grou
     groups_.push_back(std::move(group));
   }
   unfinished_ = static_cast<int>(sequences_.size());
+}
+
+// The longest sequences in all slots, each with pages of its own for its last stored token and all
+// before it: a prompt's full pages are shared, so that is enough for them too. A group has its
+// prompt's partial page besides, and admit() leaves a quarter of a page for each one that runs.
+std::int64_t Scheduler::pages_wanted(std::span<const GroupShape> groups,
+                                     const SchedulerLimits& limits) {
+  std::vector<std::int64_t> needs;
+  for (const GroupShape& group : groups) {
+    const std::int64_t stored = group.prompt_tokens + group.max_new_tokens - 1;
+    needs.insert(needs.end(), static_cast<std::size_t>(group.samples),
+                 (stored + limits.page_tokens - 1) / limits.page_tokens);
+  }
+  std::sort(needs.rbegin(), needs.rend());
+  needs.resize(std::min<std::size_t>(needs.size(), static_cast<std::size_t>(limits.slots)));
+  const std::int64_t busy = std::ssize(needs);
+  return std::accumulate(needs.begin(), needs.end(), std::ssize(groups) + (busy + 3) / 4 + 1);
 }
 
 StepPlan Scheduler::plan() {

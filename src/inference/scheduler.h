@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "inference/page_ledger.h"
@@ -72,6 +73,9 @@ class Scheduler {
   static std::int64_t pages_needed(std::int64_t tokens, int page_tokens) {
     return (tokens - 1 + page_tokens - 1) / page_tokens + 1;
   }
+  // Pages with which no sequence of these groups waits or is preempted for want of them.
+  static std::int64_t pages_wanted(std::span<const GroupShape> groups,
+                                   const SchedulerLimits& limits);
 
   StepPlan plan();
   void launched();  // a step over the planned rows was launched

@@ -208,6 +208,33 @@ TEST(Scheduler, ThePoolNeedNotBeLargerThanOneSequence) {
   }
 }
 
+// With the pages that it says it wants, slots are as full as with any number of them.
+TEST(Scheduler, WithThePagesThatItWantsNothingWaits) {
+  const auto steps = [](std::int64_t pages, const SchedulerLimits& limits,
+                        const std::vector<GroupShape>& groups, int depth) {
+    Simulation run(pages, limits, groups, depth);
+    run.run([](int sequence, std::int64_t tokens) { return tokens >= 3 + sequence * 7 % 20; });
+    EXPECT_EQ(run.scheduler().preemptions(), 0);
+    EXPECT_EQ(run.drains, 0);
+    return run.steps;
+  };
+  for (const int slots : {1, 4, 24}) {
+    for (const std::int64_t prompt : {1, 7, 8, 30}) {
+      for (const int depth : {0, 1}) {
+        const SchedulerLimits limits{kPage, slots, 1000};
+        const std::vector<GroupShape> groups = {{prompt, 8, 22}, {prompt + 2, 8, 20}, {3, 8, 23}};
+        const std::int64_t wanted = Scheduler::pages_wanted(groups, limits);
+        EXPECT_EQ(steps(wanted, limits, groups, depth), steps(10'000, limits, groups, depth))
+            << slots << " slots, prompts of " << prompt;
+      }
+    }
+  }
+  // Worked by hand: 23 stored tokens take 6 pages of 4; 8 sequences, 2 groups, a quarter of 8.
+  const std::vector<GroupShape> two(2, {10, 4, 14});
+  EXPECT_EQ(Scheduler::pages_wanted(two, {kPage, 16, 100}), 8 * 6 + 2 + 2 + 1);
+  EXPECT_EQ(Scheduler::pages_wanted(two, {kPage, 5, 100}), 5 * 6 + 2 + 2 + 1);
+}
+
 // Random groups, pools, slots and ends, with or without a step in flight. Every sequence gets its
 // tokens, no wrong key is read, and all pages are freed.
 TEST(Scheduler, RandomRunsKeepTheCacheRight) {

@@ -131,30 +131,12 @@ void CausalLm::run_packed(std::size_t index, ResidualStream& x, const PackedBatc
             });
 }
 
-at::Tensor CausalLm::hidden_states(const PackedBatch& batch, Pass pass) const {
-  check_ids(batch);
-  check_length(batch.longest_sequence);
-  const at::AutoGradMode recording(gradients_of(pass) == Gradients::kRecorded);
-  if (pass == Pass::kInference && suits_dense_forward(*this)) {
-    return dense_forward(*this, dense_tokens(batch.ids, batch.positions),
-                         [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
-                           return attention(q, k, v, batch.layout, shape_.layers[i].window,
-                                            attention_scale(), Gradients::kNone);
-                         });
-  }
-  at::Tensor x = at::embedding(embedding_, batch.ids);  // [tokens, hidden]
-  if (pass != Pass::kRecomputed) {
-    ResidualStream stream(x, /*own=*/true, pass);
-    LayerWalk walk(layer_source_);
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      walk.enter(i);
-      run_packed(i, stream, batch, pass, nullptr);
-    }
-    return stream.normed(final_norm_, shape_.norm_eps);
-  }
+// The stream after the first `layers` layers, each of which the backward pass recomputes.
+at::Tensor CausalLm::run_recomputed(at::Tensor x, const PackedBatch& batch,
+                                    std::size_t layers) const {
   // One copy of the batch is kept until the backward pass, for all layers.
   const auto kept = std::make_shared<const PackedBatch>(batch);
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
+  for (std::size_t i = 0; i < layers; ++i) {
     const auto layer = [this, i, kept, attended = std::make_shared<AttentionKept>()](
                            const at::Tensor& input, Pass part) {
       const LayerInUse here = use_layer(i);
@@ -167,7 +149,34 @@ at::Tensor CausalLm::hidden_states(const PackedBatch& batch, Pass pass) const {
     };
     x = checkpointed(layer, x, hold);
   }
-  return rms_norm(x, final_norm_, shape_.norm_eps);
+  return x;
+}
+
+at::Tensor CausalLm::hidden_states(const PackedBatch& batch, Pass pass, std::size_t kept) const {
+  check_ids(batch);
+  check_length(batch.longest_sequence);
+  const at::AutoGradMode recording(gradients_of(pass) == Gradients::kRecorded);
+  if (pass == Pass::kInference && suits_dense_forward(*this)) {
+    return dense_forward(*this, dense_tokens(batch.ids, batch.positions),
+                         [&](std::size_t i, const auto& q, const auto& k, const auto& v) {
+                           return attention(q, k, v, batch.layout, shape_.layers[i].window,
+                                            attention_scale(), Gradients::kNone);
+                         });
+  }
+  const std::size_t recomputed =
+      pass == Pass::kRecomputed ? layers_.size() - std::min(kept, layers_.size()) : 0;
+  // The backward pass fetches only layers that it recomputes.
+  ANTISD_CHECK(pass == Pass::kInference || recomputed == layers_.size() || has_all_layers());
+  const at::Tensor x =
+      run_recomputed(at::embedding(embedding_, batch.ids), batch, recomputed);  // [tokens, hidden]
+  const Pass rest = pass == Pass::kRecomputed ? Pass::kTraining : pass;
+  ResidualStream stream(x, /*own=*/recomputed == 0, rest);
+  LayerWalk walk(layer_source_);
+  for (std::size_t i = recomputed; i < layers_.size(); ++i) {
+    walk.enter(i);
+    run_packed(i, stream, batch, rest, nullptr);
+  }
+  return stream.normed(final_norm_, shape_.norm_eps);
 }
 
 void CausalLm::extend(const CacheExtension& tokens, const KvView& cache) const {

@@ -35,10 +35,14 @@ class CausalLm {
   at::Device device() const { return device_; }
   at::ScalarType dtype() const { return dtype_; }
 
-  // [tokens, hidden], after the last norm. With kRecomputed, the backward pass recomputes each
-  // layer instead of keeping its activations, except attention's result. InputError for ids outside
-  // the vocabulary or sequences that are too long.
-  at::Tensor hidden_states(const PackedBatch& batch, Pass pass = Pass::kInference) const;
+  // [tokens, hidden], after the last norm. With kRecomputed, the backward pass recomputes layers
+  // instead of keeping their activations, except attention's result: all but the last `kept`. Those
+  // are the ones to keep: the backward pass begins with them, so that they have freed theirs when
+  // the first layer is recomputed. If the first ones were kept, their activations would be there
+  // together with the recomputed ones of the last layer, and the peak higher by these.
+  // InputError for ids outside the vocabulary or sequences that are too long.
+  at::Tensor hidden_states(const PackedBatch& batch, Pass pass = Pass::kInference,
+                           std::size_t kept = 0) const;
 
   // New tokens after those in a cache: their keys and values are stored, then attention reads the
   // cache. extend() does only that; decode() returns [rows, hidden], after the last norm. No
@@ -88,6 +92,7 @@ class CausalLm {
                  const Attend& attend) const;
   void run_packed(std::size_t index, ResidualStream& x, const PackedBatch& batch, Pass pass,
                   AttentionKept* kept) const;
+  at::Tensor run_recomputed(at::Tensor x, const PackedBatch& batch, std::size_t layers) const;
   RopeTable rope_table(const RopeSettings& settings, std::int64_t positions) const;
   void check_ids(const PackedBatch& batch) const;
   void check_length(std::int64_t longest_sequence) const;

@@ -8,15 +8,11 @@ namespace antisd::inline model {
 enum class Pass {
   kInference,   // only values
   kTraining,    // and gradients, from what the pass keeps
-  kRecomputed,  // and gradients; the backward pass recomputes each layer
+  kRecomputed,  // and gradients; the backward pass recomputes layers
 };
 
 inline Gradients gradients_of(Pass pass) {
   return pass == Pass::kInference ? Gradients::kNone : Gradients::kRecorded;
-}
-
-inline Pass training_pass(bool recomputed) {
-  return recomputed ? Pass::kRecomputed : Pass::kTraining;
 }
 
 }  // namespace antisd::inline model

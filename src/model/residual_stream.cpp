@@ -12,16 +12,6 @@ at::Tensor plus_product(const at::Tensor& h, const at::Tensor& x, const at::Tens
   return x.scalar_type() == at::kFloat ? product_nt(x, w, h) : at::addmm(h, x, w.t(), at::kFloat);
 }
 
-void add_product_(at::Tensor& h, const at::Tensor& x, const at::Tensor& w) {
-  if (suits_tile_products(x, w)) {
-    h = product_nt(x, w, h);  // unlike the BLAS, a row by itself has the bits of a row among others
-  } else if (x.scalar_type() == at::kFloat) {
-    h.addmm_(x, w.t());
-  } else {
-    at::addmm_out(h, h, x, w.t(), at::kFloat);
-  }
-}
-
 }  // namespace
 
 ResidualStream::ResidualStream(const at::Tensor& x, bool own, Pass pass)
@@ -45,8 +35,9 @@ void ResidualStream::add_pending(bool may_leave_out) {
     if (pass_ != Pass::kInference) {
       x_ = add_product(x_, {x, w, bias}, may_leave_out && pass_ == Pass::kRecomputed);
     } else {
-      if (own_) {
-        add_product_(x_, x, w);
+      // In fp32 by the product that a pass with gradients takes, which has its own rounding.
+      if (own_ && x.scalar_type() != at::kFloat) {
+        at::addmm_out(x_, x_, x, w.t(), at::kFloat);
       } else {
         x_ = plus_product(x_, x, w);
       }

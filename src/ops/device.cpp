@@ -15,6 +15,8 @@
 #endif
 
 #ifdef ANTISD_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime.h>
 #endif
 
@@ -112,6 +114,25 @@ std::int64_t available_on_host() {
   return bytes == std::numeric_limits<std::int64_t>::max() ? std::int64_t{1} << 30 : bytes;
 }
 
+#ifdef ANTISD_CUDA
+// What the driver has left and what the tensor library keeps of freed tensors, within the limit
+// that the library may have been given.
+std::int64_t available_on_gpu(c10::DeviceIndex device) {
+  const c10::cuda::CUDAGuard guard(device);
+  std::size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
+  auto available = static_cast<std::int64_t>(free);
+  auto* allocator = c10::cuda::CUDACachingAllocator::get();
+  if (!allocator->initialized()) return available;
+  const auto stats = allocator->getDeviceStats(device);
+  const std::int64_t allocated = stats.allocated_bytes[0].current;
+  available += stats.reserved_bytes[0].current - allocated;
+  const double limit = allocator->getMemoryFraction(device) * static_cast<double>(total);
+  return std::max<std::int64_t>(0,
+                                std::min(available, static_cast<std::int64_t>(limit) - allocated));
+}
+#endif
+
 }  // namespace
 
 std::optional<double> peak_flops(std::string_view gpu_name) {
@@ -145,10 +166,7 @@ std::optional<double> peak_flops([[maybe_unused]] c10::Device device) {
 
 std::int64_t available_memory(c10::Device device) {
 #ifdef ANTISD_CUDA
-  if (device.is_cuda()) {
-    std::size_t free = 0, total = 0;
-    return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<std::int64_t>(free) : 0;
-  }
+  if (device.is_cuda()) return available_on_gpu(device.has_index() ? device.index() : 0);
 #endif
   return device.is_cpu() ? available_on_host() : 0;
 }

@@ -57,7 +57,8 @@ void advise_how_to_fit(const PlanInput& input, RunPlan& plan) {
                                       plan.smallest_gpus,
                                       fmt::format("{:.0f} GiB", gib(plan.machine.card.memory))));
   }
-  if (!config.model.gradient_checkpointing) try_setting("model.gradient_checkpointing=true");
+  if (config.model.gradient_checkpointing == "false")
+    try_setting("model.gradient_checkpointing=auto");
   const std::int64_t longest = config.rollout.max_sequence_tokens;
   if (config.train.micro_batch_tokens > longest)
     try_setting(fmt::format("train.micro_batch_tokens={}", longest));

@@ -161,7 +161,7 @@ class Prediction {
     const auto finish = [&] {
       const PassWork work = time_.work_of(run);
       seconds += time_.forward(work) + time_.head(work) +
-                 (gradients ? time_.backward(work, /*recomputed=*/true) : 0);
+                 (gradients ? time_.backward(work, /*recomputed=*/1) : 0);
       run.clear();
       tokens = 0;
     };

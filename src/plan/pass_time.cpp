@@ -95,10 +95,10 @@ double PassTime::head(const PassWork& work) const {
   return work.targets * (head_flops_ / rates_.head_forward + logits_ * rates_.logit);
 }
 
-double PassTime::backward(const PassWork& work, bool recomputed) const {
+double PassTime::backward(const PassWork& work, double recomputed) const {
   // Two products for each of the forward pass; five of attention's for its two.
   const double layers =
-      work.tokens * (2 * forward_.seconds(rates_) + (recomputed ? recomputed_.seconds(rates_) : 0));
+      work.tokens * (2 * forward_.seconds(rates_) + recomputed * recomputed_.seconds(rates_));
   const double attention = 2.5 * work.attention /
                            (work.even ? rates_.attention_even_backward : rates_.attention_backward);
   return layers + attention + work.targets * 3 * head_flops_ / rates_.head_backward;

@@ -2,7 +2,7 @@
 //
 //   const PassTime time(shape, rates);
 //   const PassWork work = time.work_of(sequences);
-//   const double update = time.forward(work) + time.head(work) + time.backward(work, true);
+//   const double update = time.forward(work) + time.head(work) + time.backward(work, 1);
 //
 // For 16-bit weights. Products, attention, head and what reads and writes activations have a rate
 // each and are added up: nothing overlaps on one card.
@@ -42,8 +42,9 @@ class PassTime {
 
   double forward(const PassWork& work) const;  // of the layers
   double head(const PassWork& work) const;     // log-probabilities and entropies of the targets
-  // Of layers and head. `recomputed`: layers are computed anew but for attention and last product.
-  double backward(const PassWork& work, bool recomputed) const;
+  // Of layers and head. `recomputed`: the share of the layers that are computed anew, but for
+  // attention and last product.
+  double backward(const PassWork& work, double recomputed) const;
   double adamw(double elements, double gradient_bytes) const;  // of one element's gradient
 
   // A decode step of so many rows; `kv_bytes` are those of all of them.

@@ -38,7 +38,7 @@ std::optional<Shard> shard_of_name(const std::string& name) {
 
 std::vector<Shard> shard_forms(const RunConfig& config) {
   std::vector<Shard> forms(std::begin(kAllForms), std::end(kAllForms));
-  if (!config.model.gradient_checkpointing) std::erase(forms, Shard::kWeights);
+  if (config.model.gradient_checkpointing == "false") std::erase(forms, Shard::kWeights);
   return forms;
 }
 
@@ -54,10 +54,10 @@ RankDivision division_of(const PlanInput& input, Shard shard) {
   return {machine.gpus, shard == Shard::kNone ? 1 : team, shard};
 }
 
-MemoryPlan memory_of(const PlanInput& input, Shard shard) {
+MemoryPlan memory_of(const PlanInput& input, Shard shard, double memory) {
   const RunConfig& config = input.config;
   return plan_memory(input.shape, config, resolve_method(config.method, config.loss),
-                     at::Device(at::kCUDA), dtype_of(config), division_of(input, shard));
+                     at::Device(at::kCUDA), dtype_of(config), division_of(input, shard), memory);
 }
 
 double available_on(const Card& card) {

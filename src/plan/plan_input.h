@@ -43,7 +43,8 @@ const ShardForm& chosen_form(const std::vector<ShardForm>& forms);
 
 at::ScalarType dtype_of(const RunConfig& config);  // on a GPU
 RankDivision division_of(const PlanInput& input, Shard shard);
-MemoryPlan memory_of(const PlanInput& input, Shard shard);
+// `memory`: as for plan_memory.
+MemoryPlan memory_of(const PlanInput& input, Shard shard, double memory = 0);
 double available_on(const Card& card);  // bytes for this program
 
 // The forms that the input allows, those that divide less first.

@@ -87,6 +87,7 @@ std::vector<std::string> plan_lines(const RunPlan& plan) {
   lines.push_back(
       line("fits", fmt::format("{}: {:.1f} GiB needed, {:.1f} of a card", plan.fits ? "yes" : "NO",
                                plan.memory.needed() / (1 << 30), plan.available / (1 << 30))));
+  lines.push_back(line("layers", recomputing_text(plan.memory)));
   lines.push_back(line(
       "GPUs", plan.smallest_gpus > 0
                   ? fmt::format("{} of these cards are the fewest that fit", plan.smallest_gpus)
@@ -142,6 +143,8 @@ Json json_of(const RunPlan& plan) {
                  {"shard_chosen", plan.chosen},
                  {"forms", forms},
                  {"memory", memory},
+                 {"layers", plan.memory.layers},
+                 {"kept_layers", plan.memory.kept_layers},
                  {"cache_tokens", plan.cache_tokens},
                  {"smallest_gpus", plan.smallest_gpus > 0 ? Json(plan.smallest_gpus) : Json()},
                  {"lengths", plan.lengths},

@@ -21,7 +21,7 @@ void check_machine(const Machine& machine) {
 
 void add_seconds(const PlanInput& input, const Lengths& lengths, RunPlan& plan) {
   const auto& [config, shape, machine, shard] = input;
-  const StepModel model(config, shape, machine, plan.ranks);
+  const StepModel model(config, shape, machine, plan.ranks, plan.memory.kept_layers);
   plan.step = model.step(lengths, plan.cache_bytes);
   const Rates& rates = model.pass_time().rates();
 
@@ -64,7 +64,7 @@ RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
                .lengths = lengths.text()};
   const ShardForm& form = plan.chosen ? chosen_form(plan.forms) : plan.forms.front();
   plan.ranks = division_of(input, form.shard);
-  plan.memory = memory_of(input, form.shard);
+  plan.memory = memory_of(input, form.shard, plan.available);
   plan.fits = form.fits;
   plan.cache_bytes = plan.memory.cache_bytes(plan.available);
   plan.cache_tokens = static_cast<std::int64_t>(

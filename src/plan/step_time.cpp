@@ -85,14 +85,16 @@ Traffic& Traffic::operator+=(const Traffic& other) {
 }
 
 StepModel::StepModel(const RunConfig& config, const ModelShape& shape, const Machine& machine,
-                     const RankDivision& ranks)
+                     const RankDivision& ranks, std::size_t kept_layers)
     : config_(config),
       shape_(shape),
       method_(resolve_method(config.method, config.loss)),
       machine_(machine),
       ranks_(ranks),
       held_(shape, ranks),
-      time_(shape, rates_of(machine.card)) {}
+      time_(shape, rates_of(machine.card)),
+      recomputed_(1 - static_cast<double>(kept_layers) / static_cast<double>(shape.layers.size())) {
+}
 
 std::int64_t StepModel::longest() const {
   return std::min(config_.rollout.max_sequence_tokens, shape_.max_positions);
@@ -120,19 +122,20 @@ StepTime StepModel::step(const Lengths& lengths, double cache_bytes) const {
 SamplingTime StepModel::sample(std::span<const GroupLengths> groups, double cache_bytes,
                                std::int64_t longest) const {
   // What the engine asks for if there is enough memory, and what it needs for one sequence.
-  const std::int64_t slots = EngineOptions().max_sequences;
-  std::int64_t sequences = 0, prompts = 0;
+  const SchedulerLimits limits = engine_limits(at::Device(at::kCUDA), EngineOptions());
+  std::vector<GroupShape> shapes;
   for (const GroupLengths& group : groups) {
-    sequences += std::ssize(group.responses);
-    prompts += group.prompt / kPageTokens + 1;
+    shapes.push_back({.prompt_tokens = group.prompt,
+                      .samples = static_cast<int>(std::ssize(group.responses)),
+                      .max_new_tokens = longest - group.prompt});
   }
-  const std::int64_t most = std::min(sequences, slots) * (longest / kPageTokens + 2) + prompts + 1;
+  const std::int64_t most = Scheduler::pages_wanted(shapes, limits);
   const std::int64_t least = Scheduler::pages_needed(longest, kPageTokens);
   const double given = cache_bytes / (time_.kv_bytes_stored() * kPageTokens);
   return simulate_sampling(
       time_, groups,
       {.pages = std::max(least, static_cast<std::int64_t>(std::min(given, double(most)))),
-       .slots = static_cast<int>(slots),
+       .slots = limits.slots,
        .longest = longest});
 }
 
@@ -192,8 +195,7 @@ void StepModel::add_scoring(const std::vector<GroupLengths>& groups, StepTime& s
 double StepModel::pass_seconds(std::span<const PassSequence> own,
                                std::span<const PassSequence> shown) const {
   const PassWork work = time_.work_of(own);
-  double seconds = time_.forward(work) + time_.head(work) +
-                   time_.backward(work, config_.model.gradient_checkpointing);
+  double seconds = time_.forward(work) + time_.head(work) + time_.backward(work, recomputed_);
   if (method_.distils) {  // its teacher runs in the same pass
     const PassWork teacher = time_.work_of(shown);
     seconds += time_.forward(teacher) + 2 * time_.head(teacher);

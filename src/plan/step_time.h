@@ -42,9 +42,9 @@ struct StepTime {
 
 class StepModel {
  public:
-  // Borrows config and shape.
+  // Borrows config and shape. `kept_layers`: MemoryPlan's.
   StepModel(const RunConfig& config, const ModelShape& shape, const Machine& machine,
-            const RankDivision& ranks);
+            const RankDivision& ranks, std::size_t kept_layers = 0);
 
   StepTime step(const Lengths& lengths, double cache_bytes) const;
   // Seconds of one evaluation. Benchmarks that are neither files here nor known by name are left
@@ -74,6 +74,7 @@ class StepModel {
   RankDivision ranks_;
   Holdings held_;
   PassTime time_;
+  double recomputed_;  // share of the layers
 };
 
 }  // namespace antisd::inline plan

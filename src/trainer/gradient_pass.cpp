@@ -92,7 +92,7 @@ void look_as_teacher(const CausalLm& teacher, std::span<const TargetSequence> sh
 std::int64_t look_as_student(const CausalLm& model, const ObjectiveNeeds& needs,
                              const GradientPassOptions& options, Pass kind, PassView& pass) {
   const Passage passage = lay_out(pass.sequences, model.device(), options.pack);
-  pass.hidden = hidden_before_targets(model, passage, kind);
+  pass.hidden = hidden_before_targets(model, passage, kind, options.kept_layers);
   // Without a gradient by log-probability, the scores are only for the record.
   pass.scores = score_targets(model, passage, pass.hidden, options.temperature,
                               needs.gradient_by_logp ? gradients_of(kind) : Gradients::kNone);
@@ -213,8 +213,7 @@ GradientPass::Forward GradientPass::look(const PassBatch& batch, IndexRange run,
   PassView view{.sequences = std::span(batch.sequences).subspan(run.begin, run.size()),
                 .mean = mean,
                 .scale = gradient_scale(model_.dtype(), mean.tokens)};
-  tokens_ += look_as_student(model_, needs, options_,
-                             training_pass(options_.gradient_checkpointing), view);
+  tokens_ += look_as_student(model_, needs, options_, Pass::kRecomputed, view);
   if (needs.teacher) {
     ANTISD_CHECK(options_.teacher != nullptr && batch.shown.size() == batch.sequences.size());
     look_as_teacher(*options_.teacher, std::span(batch.shown).subspan(run.begin, run.size()),

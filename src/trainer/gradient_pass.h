@@ -38,8 +38,8 @@ class NotFiniteError : public NotFinite {
 struct GradientPassOptions {
   std::int64_t micro_batch_tokens = 32'768;
   std::int64_t micro_batches = 0;  // at least so many, as far as there are sequences; 0: one a rank
-  bool gradient_checkpointing = true;
-  double temperature = 1;  // all scores are under logits / temperature
+  std::size_t kept_layers = 0;     // the last ones; the backward pass recomputes the others
+  double temperature = 1;          // all scores are under logits / temperature
   PackOptions pack = {};
   std::string noun = "response";      // name of a sequence in messages
   const CausalLm* teacher = nullptr;  // for objectives that need one

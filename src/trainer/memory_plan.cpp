@@ -6,90 +6,72 @@
 #include <fmt/format.h>
 
 #include "algo/loss_terms.h"
-#include "inference/rollout_engine.h"
+#include "inference/engine_memory.h"
+#include "model/activation_bytes.h"
 #include "ops/token_scores.h"
 
 namespace antisd::inline trainer {
 namespace {
 
 constexpr const char* kCachePart = "keys and values";
+constexpr const char* kStepsPart = "chunks and steps";
 constexpr int kGradientsInFlight = 2;  // blocks, of AdamW with ShardOptions::gradients
 
-// Bytes per token and layer that are kept until the backward pass.
-struct LayerActivations {
-  double kept = 0;   // with gradient checkpointing: the stream and attention's result
-  double whole = 0;  // without
-};
+// cuBLAS has one for each thread and stream that multiplies: sampling, its captured steps, and the
+// backward pass.
+constexpr double kWorkspaceBytes = 3 * 32.0 * (1 << 20);
 
-LayerActivations layer_activations(const ModelShape& shape, const LayerShape& layer,
-                                   double element) {
-  const double hidden = static_cast<double>(shape.hidden);
-  const double queries = static_cast<double>(shape.heads * shape.head_dim);
-  const double keys = static_cast<double>(shape.kv_heads * shape.head_dim);
-  const double units = static_cast<double>(
-      layer.sparse ? shape.experts_per_token * shape.expert_intermediate : shape.intermediate);
-  const double routed =
-      layer.sparse ? static_cast<double>(2 * shape.experts_per_token * shape.hidden) : 0;
-  LayerActivations bytes;
-  bytes.kept = 4 * hidden + element * queries + 4 * static_cast<double>(shape.heads);
-  bytes.whole = bytes.kept + 4 * hidden                       // the stream between the halves
-                + element * (2 * hidden                       // after the norms
-                             + 2 * queries + 3 * keys         // projected, and rotated
-                             + 3 * units + routed + hidden);  // gate, up, their product; the sum
-  return bytes;
-}
+// Of the memory, what an update may fill with activations that it could recompute. On a GPU the
+// rest is for what the plan does not know: it is within 5 % of what was measured, and the allocator
+// leaves gaps. A host has other programs.
+constexpr double kUsedOfGpu = 0.9, kUsedOfHost = 0.5;
 
-// Bytes per token that a forward pass keeps, and those of the layer whose backward pass runs: its
-// values, if they are recomputed, and their gradients.
-struct PassActivations {
-  double kept = 0, working = 0;
-};
-
-PassActivations pass_activations(const ModelShape& shape, bool checkpointing, double element) {
-  PassActivations bytes;
-  double largest = 0;
-  for (const LayerShape& layer : shape.layers) {
-    const LayerActivations of_layer = layer_activations(shape, layer, element);
-    bytes.kept += checkpointing ? of_layer.kept : of_layer.whole;
-    largest = std::max(largest, of_layer.whole);
-  }
-  bytes.working = (checkpointing ? 2 : 1) * largest;
-  return bytes;
-}
-
-double kv_bytes(const ModelShape& shape, double tokens, double element) {
-  return tokens * 2 * element * static_cast<double>(shape.layers.size()) *
-         static_cast<double>(shape.kv_heads * shape.head_dim);
+double sum_of(const std::vector<MemoryPart>& parts) {
+  double sum = 0;
+  for (const MemoryPart& part : parts)
+    sum += part.bytes;
+  return sum;
 }
 
 // Adds the parts of one plan.
 class Planner {
  public:
   Planner(const ModelShape& shape, const RunConfig& config, const Method& method, at::Device device,
-          at::ScalarType dtype, const RankDivision& ranks)
+          at::ScalarType dtype, const RankDivision& ranks, std::size_t kept_layers)
       : shape_(shape),
         config_(config),
         method_(method),
         device_(device),
+        dtype_(dtype),
         ranks_(ranks),
         held_(shape, ranks),
         fp32_(dtype == at::kFloat),
+        documents_(!config.pretrain.source.empty()),
         element_(fp32_ ? 4 : 2),
-        longest_(
-            static_cast<double>(std::min(config.rollout.max_sequence_tokens, shape.max_positions))),
-        responses_(
-            static_cast<double>(config.rollout.prompts_per_step * config.rollout.group_size)),
-        tokens_(
-            std::min(responses_ * longest_,
-                     std::max(static_cast<double>(config.train.micro_batch_tokens), longest_))) {}
+        longest_(static_cast<double>(std::min(
+            documents_ ? config.pretrain.sequence_tokens : config.rollout.max_sequence_tokens,
+            shape.max_positions))),
+        responses_(static_cast<double>(documents_ ? config.pretrain.documents_per_step
+                                                  : config.rollout.prompts_per_step *
+                                                        config.rollout.group_size)),
+        tokens_(std::min(responses_ * longest_,
+                         std::max(static_cast<double>(config.train.micro_batch_tokens), longest_))),
+        states_(static_cast<double>(shape.hidden)),
+        kept_layers_(kept_layers) {
+    for (const LayerShape& layer : shape.layers)
+      layers_.push_back(layer_activations(shape, layer, device, dtype));
+  }
 
   MemoryPlan plan() {
     add_model();
+    if (device_.is_cuda()) add("workspaces", kWorkspaceBytes, MemoryTime::kAlways, "of cuBLAS");
     add_copies();
-    add_cache();
+    if (!documents_) add_sampling();
     add_sums();
     add_backward_pass();
     add_scoring();
+    plan_.layers = layers_.size();
+    plan_.kept_layers = kept_layers_;
     return std::move(plan_);
   }
 
@@ -127,15 +109,23 @@ class Planner {
     }
   }
 
-  void add_cache() {
-    // A rank samples whole groups.
-    const double prompts = static_cast<double>(config_.rollout.prompts_per_step);
-    const double own = std::ceil(prompts / ranks_.size) * responses_ / prompts;
-    const double sequences = std::min(own, static_cast<double>(EngineOptions().max_sequences));
-    plan_.kv_least = kv_bytes(shape_, longest_, element_);
-    add(kCachePart, sequences * plan_.kv_least, MemoryTime::kRollout,
+  void add_sampling() {
+    // A rank samples whole groups. How long prompts are matters little.
+    const std::int64_t prompt =
+        std::clamp<std::int64_t>(config_.data.max_prompt_tokens, 1, std::int64_t(longest_) - 1);
+    const RolloutConfig& rollout = config_.rollout;
+    const std::int64_t own = (rollout.prompts_per_step + ranks_.size - 1) / ranks_.size;
+    const std::vector<GroupShape> groups(
+        static_cast<std::size_t>(own),
+        {prompt, static_cast<int>(rollout.group_size), std::int64_t(longest_) - prompt});
+    const EngineMemory engine = engine_memory(shape_, device_, dtype_, groups);
+    plan_.kv_least = engine.least_cache;
+    add(kCachePart, engine.cache, MemoryTime::kRollout,
         fmt::format("at most: {} sequences of {} tokens; with less, fewer decode at a time",
-                    sequences, longest_));
+                    std::min<std::int64_t>(own * rollout.group_size, EngineOptions().max_sequences),
+                    longest_));
+    add(kStepsPart, engine.beside, MemoryTime::kRollout,
+        "prompts at a time, and the logits of a step");
   }
 
   bool several_rounds() const { return responses_ * longest_ > tokens_ * ranks_.size; }
@@ -173,60 +163,97 @@ class Planner {
     return part;
   }
 
-  // A backward pass frees activations while it makes gradients, so that not all of both are there
-  // at a time. The moment that needs most: the head's backward pass, the first layer's after it, or
-  // the last one's.
-  void add_backward_pass() {
-    const bool recomputed = config_.model.gradient_checkpointing;
-    const PassActivations bytes = pass_activations(shape_, recomputed, element_);
-    const double kept = tokens_ * bytes.kept, working = tokens_ * bytes.working;
-    const double head = static_cast<double>(shape_.vocabulary * shape_.hidden);
-    const std::string batch = fmt::format("a micro-batch of {} tokens{}", tokens_,
-                                          recomputed ? ", layers recomputed" : "");
-    const auto activations = [&](double all, const char* moment) {
-      return MemoryPart{"activations", all, MemoryTime::kUpdate, batch + moment};
-    };
-    const bool counted = ranks_.size == 1 && fp32_ && several_rounds();
-    const MemoryPart first{"gradients", counted ? 0 : element_ * head, MemoryTime::kUpdate,
-                           "the head's"};
-    std::vector<MemoryPart> at_head = {activations(kept, "; before the backward pass"), first,
-                                       head_chunks(/*backward=*/true, fp32_ ? 0 : 4 * head)};
-    if (method_.distils) {
-      at_head.push_back({"divergence chunks",
-                         256 * static_cast<double>(shape_.vocabulary) * 16 + 4 * head,
-                         MemoryTime::kUpdate, "two distributions of 256 tokens"});
+  // Of the gradients at the end of a backward pass, those that are there when it has come down to
+  // this layer.
+  MemoryPart gradients_at(std::size_t layer) const {
+    MemoryPart part = last_gradients();
+    if (layer == 0) return part;
+    const double above = static_cast<double>(shape_.layers.size() - 1 - layer);
+    const double layers = 1 + (ranks_.size > 1 ? 2 : 1) * above;  // sent, and received
+    const double made = element_ * (head() + layers * held_.largest_layer());
+    if (made < part.bytes) {
+      part.bytes = made;
+      part.how = fmt::format("{}: the head's, and those of the last layers", each());
     }
-    const std::vector<MemoryPart> at_first = {
-        activations(kept + working, "; as the backward pass begins"), first};
-    const std::vector<MemoryPart> at_last = {activations(working, "; as the backward pass ends"),
-                                             last_gradients()};
-    const auto sum = [](const std::vector<MemoryPart>& parts) {
-      double all = 0;
-      for (const MemoryPart& part : parts)
-        all += part.bytes;
-      return all;
-    };
-    std::vector<MemoryPart> most = at_head;
-    for (const std::vector<MemoryPart>& moment : {at_first, at_last})
-      if (sum(moment) > sum(most)) most = moment;
+    return part;
+  }
+
+  double head() const { return static_cast<double>(shape_.vocabulary * shape_.hidden); }
+
+  // Bytes per token that layers [0, end) keep.
+  double kept_by(std::size_t end) const {
+    double bytes = 0;
+    for (std::size_t i = 0; i < end; ++i)
+      bytes += is_kept(i) ? layers_[i].kept : layers_[i].input;
+    return bytes;
+  }
+  bool is_kept(std::size_t layer) const { return layer + kept_layers_ >= layers_.size(); }
+
+  MemoryPart activations(double bytes, const std::string& moment) const {
+    return {"activations", tokens_ * bytes, MemoryTime::kUpdate,
+            fmt::format("a micro-batch of {} tokens, {} of {} layers recomputed; {}", tokens_,
+                        layers_.size() - kept_layers_, layers_.size(), moment)};
+  }
+
+  // The head's backward pass. The states go through it in fp32, as the head's gradient does.
+  std::vector<MemoryPart> head_moment() const {
+    const bool counted = ranks_.size == 1 && fp32_ && several_rounds();
+    const double stream = 4 * states_, rounded = element_ * states_;
+    std::vector<MemoryPart> parts = {
+        activations(kept_by(layers_.size()) + stream + rounded + stream + rounded,
+                    "in the head's backward pass"),
+        {"gradients", counted ? 0 : element_ * head(), MemoryTime::kUpdate, "the head's"},
+        head_chunks(/*backward=*/true, fp32_ ? 0 : 4 * head())};
+    if (method_.distils) {
+      parts.push_back({"divergence chunks",
+                       256 * static_cast<double>(shape_.vocabulary) * 16 + 4 * head(),
+                       MemoryTime::kUpdate, "two distributions of 256 tokens"});
+    }
+    return parts;
+  }
+
+  // A layer's backward pass. Those above it have freed what they kept. The states before the
+  // targets are held until the end.
+  std::vector<MemoryPart> layer_moment(std::size_t layer) const {
+    const LayerActivations& own = layers_[layer];
+    const double again = is_kept(layer) ? 0 : own.kept - own.input;
+    return {activations(kept_by(layer + 1) + again + own.gradients + element_ * states_,
+                        fmt::format("in layer {}'s backward pass", layer)),
+            gradients_at(layer)};
+  }
+
+  // A backward pass frees activations while it makes gradients, so that not all of both are there
+  // at a time: the parts are those of the moment that needs most.
+  void add_backward_pass() {
+    std::vector<MemoryPart> most = head_moment();
+    for (std::size_t layer = layers_.size(); layer-- > 0;) {
+      std::vector<MemoryPart> moment = layer_moment(layer);
+      if (sum_of(moment) > sum_of(most)) most = std::move(moment);
+    }
     for (MemoryPart& part : most)
       if (part.bytes > 0) plan_.parts.push_back(std::move(part));
   }
 
+  // One layer at a time; then the head over the states, of which those before targets are selected.
   void add_scoring() {
     double largest = 0;
-    for (const LayerShape& layer : shape_.layers)
-      largest = std::max(largest, layer_activations(shape_, layer, element_).whole);
-    add("layer's values", tokens_ * largest, MemoryTime::kScoring,
-        fmt::format("a batch of {} tokens, one layer at a time", tokens_));
-    plan_.parts.push_back(head_chunks(/*backward=*/false, 0));
+    for (const LayerActivations& layer : layers_)
+      largest = std::max(largest, layer.inference);
+    const std::string batch = fmt::format("a batch of {} tokens", tokens_);
+    const MemoryPart layer{"layer's values", tokens_ * largest, MemoryTime::kScoring, batch};
+    const MemoryPart states{"states", tokens_ * 2 * element_ * states_, MemoryTime::kScoring,
+                            batch};
+    const MemoryPart chunks = head_chunks(/*backward=*/false, 0);
+    const bool in_layer = layer.bytes > states.bytes + chunks.bytes;
+    for (const MemoryPart& part : in_layer ? std::vector{layer} : std::vector{states, chunks})
+      plan_.parts.push_back(part);
   }
 
   MemoryPart head_chunks(bool backward, double gradient) const {
     const ScoreBlocks blocks = score_blocks(device_, backward);
     const double rows = std::min(tokens_, static_cast<double>(blocks.tokens));
     const double columns = static_cast<double>(std::min(blocks.vocabulary, shape_.vocabulary));
-    return {"head chunks", rows * columns * (4 + element_) + gradient,
+    return {"head chunks", rows * columns * (4 + (backward ? element_ : 0)) + gradient,
             backward ? MemoryTime::kUpdate : MemoryTime::kScoring,
             fmt::format("logits of {} tokens x {} words{}", rows, columns,
                         gradient > 0 ? ", and the head's gradient in fp32" : "")};
@@ -236,11 +263,16 @@ class Planner {
   const RunConfig& config_;
   const Method& method_;
   at::Device device_;
+  at::ScalarType dtype_;
   RankDivision ranks_;
   Holdings held_;
   bool fp32_;
+  bool documents_;  // instead of responses
   double element_, longest_, responses_;
   double tokens_;  // of a micro-batch
+  double states_;  // elements of a token's hidden state
+  std::size_t kept_layers_;
+  std::vector<LayerActivations> layers_;
   MemoryPlan plan_;
 };
 
@@ -274,24 +306,61 @@ double MemoryPlan::beside_cache() const {
   return sum;
 }
 
+// Of the parts of sampling.
+double MemoryPlan::sampling_part(const char* name) const {
+  double sum = 0;
+  for (const MemoryPart& part : parts)
+    if (part.when == MemoryTime::kRollout && part.name == name) sum += part.bytes;
+  return sum;
+}
+
 double MemoryPlan::needed() const {
-  // The engine gives the cache a share of the free memory.
-  const double rollout = beside_cache() + kv_least / EngineOptions().memory_share;
+  // The engine gives the cache a share of the memory that is free before chunks and steps.
+  const double steps = sampling_part(kStepsPart);
+  const double rollout =
+      beside_cache() - steps + std::max(kv_least / EngineOptions().memory_share, kv_least + steps);
   return std::max(rollout, total(MemoryTime::kAlways) +
                                std::max(total(MemoryTime::kScoring), total(MemoryTime::kUpdate)));
 }
 
 double MemoryPlan::cache_bytes(double memory) const {
-  double most = 0;
-  for (const MemoryPart& part : parts)
-    if (part.name == kCachePart) most = part.bytes;
-  const double given = EngineOptions().memory_share * (memory - beside_cache());
-  return std::clamp(given, 0.0, most);
+  const double free = memory - beside_cache() + sampling_part(kStepsPart);
+  return std::clamp(EngineOptions().memory_share * free, 0.0, sampling_part(kCachePart));
+}
+
+MemoryPlan plan_memory_keeping(std::size_t kept_layers, const ModelShape& shape,
+                               const RunConfig& config, const Method& method, at::Device device,
+                               at::ScalarType dtype, const RankDivision& ranks) {
+  return Planner(shape, config, method, device, dtype, ranks,
+                 std::min(kept_layers, shape.layers.size()))
+      .plan();
 }
 
 MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const Method& method,
-                       at::Device device, at::ScalarType dtype, const RankDivision& ranks) {
-  return Planner(shape, config, method, device, dtype, ranks).plan();
+                       at::Device device, at::ScalarType dtype, const RankDivision& ranks,
+                       double memory) {
+  const auto with = [&](std::size_t kept) {
+    return plan_memory_keeping(kept, shape, config, method, device, dtype, ranks);
+  };
+  const std::string& recompute = config.model.gradient_checkpointing;
+  // Divided weights are fetched for the backward pass of a layer as it is recomputed.
+  if (recompute == "true" || ranks.shard == Shard::kWeights) return with(0);
+  if (recompute == "false") return with(shape.layers.size());
+  const double most = (device.is_cuda() ? kUsedOfGpu : kUsedOfHost) * memory;
+  // The more layers are kept, the more is needed.
+  std::size_t fits = 0, too_many = shape.layers.size() + 1;
+  while (too_many - fits > 1) {
+    const std::size_t middle = (fits + too_many) / 2;
+    const MemoryPlan plan = with(middle);
+    const double needed = plan.total(MemoryTime::kAlways) + plan.total(MemoryTime::kUpdate);
+    (needed <= most ? fits : too_many) = middle;
+  }
+  return with(fits);
+}
+
+std::string recomputing_text(const MemoryPlan& plan) {
+  return fmt::format("the backward pass recomputes {} of {} layers", plan.layers - plan.kept_layers,
+                     plan.layers);
 }
 
 }  // namespace antisd::inline trainer

@@ -83,9 +83,11 @@ TEST(MemoryPlan, WhatStaysIsCountedToTheByte) {
         EXPECT_EQ(part(plan, "gradient sums"), held.masters);
       }
       EXPECT_EQ(part(plan, "reference"), 0);
-      // At most 256 responses of 256 tokens; a page holds kPageTokens of them.
-      EXPECT_EQ(part(plan, "keys and values"),
-                256.0 * 256 * static_cast<double>(KvPool::page_bytes(model)) / kPageTokens);
+      // At most 256 responses of 256 tokens, in pages of 32; a page for each of 32 prompts, a
+      // quarter for each response, and one.
+      EXPECT_EQ(
+          part(plan, "keys and values"),
+          static_cast<double>((256 * 256 / kPageTokens + 32 + 64 + 1) * KvPool::page_bytes(model)));
     }
   }
 }
@@ -174,30 +176,68 @@ TEST(MemoryPlan, RanksDivideWhatDistShardSays) {
   EXPECT_EQ(part(weights, "layers", MemoryTime::kScoring), 2 * 3 * kLayer);
   EXPECT_EQ(part(weights, "layers", MemoryTime::kUpdate), 2 * 3 * kLayer / 4);
   EXPECT_EQ(part(weights, "layers in use"), 2 * 2 * kLayer);
-  EXPECT_EQ(weights.beside_cache(), weights.total(MemoryTime::kAlways) + 2 * 3 * kLayer);
+  const double steps = part(weights, "chunks and steps");
+  EXPECT_EQ(weights.beside_cache(), weights.total(MemoryTime::kAlways) + 2 * 3 * kLayer + steps);
   // Three ranks make parts of three pieces of a layer's eight.
   const MemoryPlan three = plan({3, 3, Shard::kWeights});
   EXPECT_EQ(part(three, "layers", MemoryTime::kUpdate), 2 * 3 * 3 * kPiece);
   EXPECT_EQ(part(three, "layers", MemoryTime::kRollout), 2 * 3 * 9 * kPiece);
-  // Half of what is left, or all that the responses can use: 8 prompts x 8 of 8 tokens.
+  // Half of what is free before the first step, or all that the responses can use: 8 prompts x 8,
+  // a page each, a page a prompt, a quarter of one a response, and one.
   const double left = 100'000;
-  EXPECT_EQ(weights.cache_bytes(weights.beside_cache() + left), left / 2);
-  EXPECT_EQ(weights.cache_bytes(1e12), 64.0 * 8 * 2 * 2 * 3 * 16);
+  EXPECT_EQ(weights.cache_bytes(weights.beside_cache() - steps + left), left / 2);
+  EXPECT_EQ(weights.cache_bytes(1e12), (64 + 8 + 16 + 1) * 32.0 * 2 * 2 * 3 * 16);
   EXPECT_EQ(weights.cache_bytes(0), 0);
 }
 
-// A backward pass frees activations as it makes gradients. With many tokens its beginning needs
-// most: what 256 x 256 tokens keep in three layers (fp32 stream, attention's result and its sums),
-// twice the values of one layer, and the gradient of the head, 96 x 32.
-TEST(MemoryPlan, ActivationsAndGradientsAreNotAllThereAtATime) {
+// Worked by hand, for bf16: a layer of width 32 with 4 x 8 queries, 2 x 8 keys and 48 units. A
+// recomputed layer keeps its input in fp32, attention's result and its sums; a kept one also the
+// stream between its halves, two norms, the projection, queries and keys and values, gate, up and
+// their product. Backward adds the stream's gradient and those of gate and up.
+TEST(MemoryPlan, TheLastLayersAreKept) {
   RunConfig config;
-  const MemoryPlan plan =
-      plan_memory(small_shape(false), config, resolve_method(config.method, config.loss), at::kCPU,
-                  at::kBFloat16, {4, 4, Shard::kOptimizer});
-  constexpr double kKept = 4 * 32 + 2 * 32 + 4 * 4;
-  constexpr double kWhole = kKept + 4 * 32 + 2 * (2 * 32 + 2 * 32 + 3 * 16 + 3 * 48 + 32);
-  EXPECT_EQ(part(plan, "activations"), 32'768 * (3 * kKept + 2 * kWhole));
-  EXPECT_EQ(part(plan, "gradients"), 2 * 96 * 32);
+  const auto activations = [&](std::size_t kept) {
+    return part(plan_memory_keeping(kept, small_shape(false), config,
+                                    resolve_method(config.method, config.loss), at::kCPU,
+                                    at::kBFloat16, {4, 4, Shard::kOptimizer}),
+                "activations");
+  };
+  constexpr double kTokens = 32'768, kInput = 4 * 32 + 2 * 32 + 4 * 4;
+  constexpr double kKept = kInput + 4 * 32 + 2 * (2 * 32 + 64 + 64 + 3 * 48);
+  constexpr double kBackward = 4 * 32 + 2 * 2 * 48, kStates = 2 * 32;
+  EXPECT_EQ(activations(0), kTokens * (2 * kInput + kKept + kBackward + kStates));
+  // One that is kept takes no more than one that is recomputed.
+  EXPECT_EQ(activations(1), activations(0));
+  EXPECT_EQ(activations(2), kTokens * (kInput + 2 * kKept + kBackward + kStates));
+  EXPECT_EQ(activations(3), kTokens * (3 * kKept + kBackward + kStates));
+  EXPECT_EQ(activations(9), activations(3));
+}
+
+// Auto keeps the most layers that fit.
+TEST(MemoryPlan, AutoKeepsWhatFits) {
+  RunConfig config;
+  const Method method = resolve_method(config.method, config.loss);
+  const auto needed = [](const MemoryPlan& plan) {
+    return plan.total(MemoryTime::kAlways) + plan.total(MemoryTime::kUpdate);
+  };
+  const auto chosen = [&](double memory, const RankDivision& ranks = {}) {
+    return plan_memory(small_shape(false), config, method, at::Device(at::kCUDA), at::kBFloat16,
+                       ranks, memory);
+  };
+  EXPECT_EQ(chosen(0).kept_layers, 0);
+  EXPECT_EQ(chosen(1e12).kept_layers, 3);
+  EXPECT_EQ(recomputing_text(chosen(0)), "the backward pass recomputes 3 of 3 layers");
+  const double two = needed(plan_memory_keeping(2, small_shape(false), config, method,
+                                                at::Device(at::kCUDA), at::kBFloat16));
+  EXPECT_EQ(chosen(two / 0.9 + 1).kept_layers, 2);
+  EXPECT_EQ(needed(chosen(two / 0.9 + 1)), two);
+  EXPECT_LT(chosen(two / 0.9 - 1).kept_layers, 2);
+  // Divided weights are fetched again as layers are recomputed.
+  EXPECT_EQ(chosen(1e12, {4, 4, Shard::kWeights}).kept_layers, 0);
+  config.model.gradient_checkpointing = "true";
+  EXPECT_EQ(chosen(1e12).kept_layers, 0);
+  config.model.gradient_checkpointing = "false";
+  EXPECT_EQ(chosen(0).kept_layers, 3);
 }
 
 TEST(MemoryPlan, TheConfigurationDecides) {

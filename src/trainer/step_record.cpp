@@ -3,9 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include <ATen/DeviceAccelerator.h>
-#include <sys/resource.h>
-
 #include "algo/gate_signal.h"
 #include "algo/reward_summary.h"
 #include "run/metrics/statistics.h"
@@ -159,6 +156,10 @@ void set_times(MetricSet& metrics, const StepRecord& record, const Lengths& leng
   metrics.set("perf/total_num_tokens", tokens);
   metrics.set("perf/time_per_step", times.step);
   metrics.set("perf/throughput", tokens / times.step / record.times.ranks);
+  const PhaseMemory& memory = record.memory;
+  if (memory.generate) metrics.set("perf/max_memory_allocated_gb/gen", *memory.generate);
+  if (memory.score) metrics.set("perf/max_memory_allocated_gb/score", *memory.score);
+  if (memory.update) metrics.set("perf/max_memory_allocated_gb/update_actor", *memory.update);
 }
 
 Json numbers_or_null(const auto& values) {
@@ -176,16 +177,6 @@ MetricSet step_metrics(const StepRecord& record) {
   set_teacher(metrics, record);
   set_times(metrics, record, lengths);
   return metrics;
-}
-
-double peak_memory_gb(at::Device device) {
-  if (device.is_cuda()) {
-    const auto stats = at::accelerator::getDeviceStats(device.has_index() ? device.index() : 0);
-    return static_cast<double>(stats.allocated_bytes[0].peak) / (1 << 30);
-  }
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / (1 << 20);  // of KiB
 }
 
 Json rollout_row(const StepRecord& record, std::size_t number) {

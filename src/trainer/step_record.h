@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ struct RankTimes {
   double exchange = 0;  // of the waits: what messages and memory took once all ranks were there
 };
 
+// Peaks of this rank's tensors in GiB, where they are known by phase.
+struct PhaseMemory {
+  std::optional<double> generate = {}, score = {}, update = {};
+};
+
 // All data of a step, filled as it proceeds.
 struct StepRecord {
   std::int64_t step = 0;  // from 1: the number of steps done after it
@@ -41,13 +47,11 @@ struct StepRecord {
   Shaping shaping = {};      // the rules for A_{i,t}
   UpdateResult update = {};
   RankTimes times = {};
+  PhaseMemory memory = {};
 };
 
 // The metrics of docs/conventions.
 MetricSet step_metrics(const StepRecord& record);
-
-// Peak memory in GiB: of tensors on a GPU, of the whole process on a CPU.
-double peak_memory_gb(at::Device device);
 
 // One row of rollouts/step-NNNNNN.jsonl. Unknown values (no teacher, a failed grade, a stopped
 // step) are null.

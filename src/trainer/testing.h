@@ -162,7 +162,10 @@ class SmallTraining {
                      .console = console,
                      .reference = reference ? &*reference : nullptr,
                      .stop_ids = std::move(stop_ids),
-                     .origin = files / "model"});
+                     .origin = files / "model",
+                     .kept_layers = config.model.gradient_checkpointing == "false"
+                                        ? state->model.shape().layers.size()
+                                        : 0});
     return trainer.run(stop);
   }
 

@@ -88,9 +88,10 @@ Trainer::Trainer(TrainerParts parts)
                 .epochs = config_.train.epochs,
                 .micro_batch_tokens = config_.train.micro_batch_tokens,
                 .micro_batches = config_.train.micro_batches,
-                .gradient_checkpointing = config_.model.gradient_checkpointing,
+                .kept_layers = parts_.kept_layers,
                 .temperature = config_.rollout.temperature}),
       peak_flops_(peak_flops(state_.model.device())),
+      memory_(state_.model.device()),
       keeper_(config_.checkpoint, parts_.recorder, parts_.ranks, state_.step),
       alike_(method_) {
   ANTISD_CHECK(!needs_reference(config_.loss) || parts_.reference != nullptr);
@@ -170,9 +171,11 @@ StepRecord Trainer::step() {
   parts_.ranks.take_waits();  // those between the steps
   StepTimes times;
   times.save = keeper_.take_seconds();
+  memory_.lap();
   const PromptBatch& prompts = record.prompts = next_prompts();  // x
   roll_out(record, times);                                       // y, R
   ResponseBatch& batch = record.batch;
+  record.memory.generate = memory_.lap();
   clock.lap();
 
   parts_.ranks.enter(fmt::format("scoring of step {}", record.step));
@@ -180,6 +183,7 @@ StepRecord Trainer::step() {
   score_contexts(batch);           // t, H_T
   score_before(prompts, batch);    // for methods that need it
   times.score = clock.lap();
+  record.memory.score = memory_.lap();
 
   record.gate = state_.gate.observe(gate_statistic_of(batch));                  // g
   set_advantages(batch);                                                        // A
@@ -193,6 +197,7 @@ StepRecord Trainer::step() {
   parts_.ranks.enter(fmt::format("update of step {}", record.step));
   update_policy(record);  // A - lambda phi(t - s), s from its own forward
   times.update = clock.lap();
+  record.memory.update = memory_.lap();
   times.step = whole.lap() - waited;
   const std::vector<double> waits = parts_.ranks.take_waits();
   times.ranks = std::accumulate(waits.begin(), waits.end(), 0.0);
@@ -426,7 +431,7 @@ void Trainer::tell_of_step(const StepRecord& record) {
     parts_.recorder.warn(fmt::format("step {}: {}", record.step, *warning));
 }
 
-MetricSet Trainer::metrics_of(const StepRecord& record) const {
+MetricSet Trainer::metrics_of(const StepRecord& record) {
   MetricSet metrics;
   metrics.set("training/epoch", static_cast<double>(state_.prompts.epoch()));
   metrics.set("training/skipped_steps", static_cast<double>(state_.skipped));
@@ -439,7 +444,7 @@ MetricSet Trainer::metrics_of(const StepRecord& record) const {
                          record.update.tokens / record.times.ranks;
     metrics.set("perf/mfu", flops / record.times.most.update / *peak_flops_);
   }
-  metrics.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
+  metrics.set("perf/max_memory_allocated_gb", memory_.most());
   return metrics;
 }
 

@@ -21,6 +21,7 @@
 #include "reward/grading_stage.h"
 #include "run/recorder.h"
 #include "trainer/alike_groups.h"
+#include "trainer/memory_peaks.h"
 #include "trainer/rank_messages.h"
 #include "trainer/sampler.h"
 #include "trainer/step_record.h"
@@ -48,6 +49,7 @@ struct TrainerParts {
   const CausalLm* reference = nullptr;  // see needs_reference()
   std::vector<TokenId> stop_ids;
   std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
+  std::size_t kept_layers = 0;   // MemoryPlan::kept_layers
   // Evaluates the policy after `step` steps. Returns nothing if it was stopped or failed. Empty:
   // never. All ranks call it and get the same.
   std::function<std::optional<EvaluationResult>(std::int64_t step)> evaluate = {};
@@ -99,7 +101,7 @@ class Trainer {
   void give_up_without_grades(const GradeCounts& grades);
   void tell_of_gate(const StepRecord& record);
   void tell_of_step(const StepRecord& record);
-  MetricSet metrics_of(const StepRecord& record) const;
+  MetricSet metrics_of(const StepRecord& record);
   std::optional<EvaluationResult> evaluate_if_due();
   void evaluate_start();
   void begin_save();
@@ -118,6 +120,7 @@ class Trainer {
   ContextBuilder context_;
   Updater updater_;
   std::optional<double> peak_flops_;  // of the device, if known
+  MemoryPeaks memory_;
   StepRow last_row_;
   CheckpointKeeper keeper_;
   std::int64_t ungraded_steps_ = 0;  // consecutive; a resumed run counts from 0

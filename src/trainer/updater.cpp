@@ -47,7 +47,7 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
       model, optimizer,
       {.micro_batch_tokens = options_.micro_batch_tokens,
        .micro_batches = options_.micro_batches,
-       .gradient_checkpointing = options_.gradient_checkpointing,
+       .kept_layers = options_.kept_layers,
        .temperature = options_.temperature,
        .teacher = &teacher},
       [&](std::span<const TargetSequence> sequences, const MicroBatchResult& found) {

@@ -39,8 +39,8 @@ class Updater {
     std::int64_t minibatches = 1, epochs = 1;
     std::int64_t micro_batch_tokens = 32'768;
     std::int64_t micro_batches = 0;  // as in GradientPassOptions
-    bool gradient_checkpointing = true;
-    double temperature = 1;  // of the rollout
+    std::size_t kept_layers = 0;     // as in GradientPassOptions
+    double temperature = 1;          // of the rollout
   };
   explicit Updater(const Options& options) : options_(options) {}
 

@@ -177,19 +177,19 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
                  Report& report, const Warn& warn) {
   Machine machine = machine_at_hand(options);
   const int team = config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
-  const auto memory_of = [&](Shard form) {
+  const auto memory_of = [&](Shard form, double memory) {
     return plan_memory(shape, config, resolve_method(config.method, config.loss), device, dtype,
-                       {machine.gpus, form == Shard::kNone ? 1 : team, form});
+                       {machine.gpus, form == Shard::kNone ? 1 : team, form}, memory);
   };
   const double available = static_cast<double>(available_memory(device));
   std::vector<ShardForm> forms;
   for (const Shard form : shard_forms(config)) {
-    const double needed = memory_of(form).needed();
+    const double needed = memory_of(form, 0).needed();
     forms.push_back({form, needed, needed <= available});
   }
   const Shard automatic = machine.gpus > 1 ? chosen_form(forms).shard : Shard::kNone;
   const Shard shard = shard_of_name(config.dist.shard).value_or(automatic);
-  const MemoryPlan memory = memory_of(shard);
+  const MemoryPlan memory = memory_of(shard, available);
   report.gap();
   report.lines(memory_lines(memory));
   report.line("memory",
@@ -197,6 +197,7 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
                           memory.needed() / (1 << 30),
                           machine.gpus > 1 ? fmt::format(" by each of {} ranks", machine.gpus) : "",
                           device.str(), dtype_name(dtype), available / (1 << 30)));
+  report.line("layers", recomputing_text(memory));
   if (const Card* card = card_at_hand(device)) {
     machine.card = *card;
     report.lines(plan_lines(

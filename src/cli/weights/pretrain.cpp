@@ -109,9 +109,9 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
                          .shuffle = config.data.shuffle};
   const std::unique_ptr<Documents> documents = make_documents(wanted, text, report);
   CausalLm model = make_model(config, origin, device, resumed.has_value());
-  const ShardOptions shard =
-      choose_shards({config, model.shape(), device, model.dtype()}, place, ranks,
-                    [&](const std::string& line) { recorder.info(line); });
+  const ShardedRun fitted{config, model.shape(), device, model.dtype()};
+  const ShardOptions shard = choose_shards(fitted, place, ranks, report);
+  const std::size_t kept_layers = choose_kept_layers(fitted, ranks, shard, report);
   DocumentState state(std::move(model), adamw_options(config.optim), ranks, shard);
   check_lengths(config, state.model, text.tokenizer);
   state.documents = documents->fingerprint();
@@ -128,7 +128,8 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
       .held_out = held_out_documents(wanted, config.pretrain.held_out,
                                      config.pretrain.eval_documents, text, report),
       .stop_ids = stop_ids,
-      .origin = origin};
+      .origin = origin,
+      .kept_layers = kept_layers};
   std::unique_ptr<Grader> grader;
   if (config.pretrain.samples > 0) {
     wanted.mix.plain = 1;  // the prompts of a student

@@ -64,4 +64,24 @@ ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicat
           .whole_between = form.fits};
 }
 
+std::size_t choose_kept_layers(const ShardedRun& run, Communicator& ranks,
+                               const ShardOptions& shard,
+                               const std::function<void(const std::string&)>& tell) {
+  const RunConfig& config = run.config;
+  const double memory = least_memory(run, ranks);
+  const Shard form = shard.weights       ? Shard::kWeights
+                     : shard.gradients   ? Shard::kGradients
+                     : shard.members > 1 ? Shard::kOptimizer
+                                         : Shard::kNone;
+  const MemoryPlan plan = plan_memory(
+      run.shape, config, resolve_method(config.method, config.loss), run.device, run.dtype,
+      {.size = ranks.size(), .members = shard.members, .shard = form}, memory);
+  if (config.model.gradient_checkpointing == "auto") {
+    tell(fmt::format(
+        "model.gradient_checkpointing = auto: {} ({:.2f} of {:.2f} GiB)", recomputing_text(plan),
+        (plan.total(MemoryTime::kAlways) + plan.total(MemoryTime::kUpdate)) / kGiB, memory / kGiB));
+  }
+  return plan.kept_layers;
+}
+
 }  // namespace antisd::inline cli

@@ -1,8 +1,10 @@
-// What the ranks of a run divide: dist.shard, or what fits where it is auto.
+// What a run does to fit in memory where its configuration leaves that open: dist.shard and
+// model.gradient_checkpointing.
 //
-//   const ShardOptions shard = choose_shards({config, model.shape(), device, dtype}, place, ranks,
-//                                            [&](const std::string& text) { recorder.info(text);
-//                                            });
+//   const ShardedRun run{config, model.shape(), device, dtype};
+//   const auto tell = [&](const std::string& text) { recorder.info(text); };
+//   const ShardOptions shard = choose_shards(run, place, ranks, tell);
+//   const std::size_t kept = choose_kept_layers(run, ranks, shard, tell);
 #pragma once
 
 #include <functional>
@@ -28,5 +30,15 @@ struct ShardedRun {
 // not even weights fit, which are whole while the run samples, they stay divided for good.
 ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicator& ranks,
                            const std::function<void(const std::string&)>& tell);
+
+// The number of layers, the last ones, whose activations an update keeps; the backward pass
+// recomputes the others. All ranks call it after choose_shards(), before the optimizer's state is
+// there, and get the same. With auto it is the most that the memory plan allows on the rank with
+// least memory, and `tell` says so. A run that is resumed on another machine may keep more or
+// fewer: on a CPU that changes no bit, since a recomputed value is made by the same operations; on
+// a GPU it may, where the library takes another algorithm for a product.
+std::size_t choose_kept_layers(const ShardedRun& run, Communicator& ranks,
+                               const ShardOptions& shard,
+                               const std::function<void(const std::string&)>& tell);
 
 }  // namespace antisd::inline cli

@@ -175,9 +175,10 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   });
   const PromptRenderer& renderer = *own_renderer;
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
-  const ShardOptions shard =
-      choose_shards({config, model->shape(), device, model->dtype()}, run.place, ranks,
-                    [&](const std::string& text) { recorder.info(text); });
+  const ShardedRun fitted{config, model->shape(), device, model->dtype()};
+  const auto tell = [&](const std::string& text) { recorder.info(text); };
+  const ShardOptions shard = choose_shards(fitted, run.place, ranks, tell);
+  const std::size_t kept_layers = choose_kept_layers(fitted, ranks, shard, tell);
 
   TrainState state(std::move(*model),
                    PromptStream(problems.size(), problems.fingerprint(),
@@ -235,6 +236,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    .reference = reference ? &*reference : nullptr,
                    .stop_ids = stop_ids,
                    .origin = source.model,
+                   .kept_layers = kept_layers,
                    .evaluate = evaluate});
   const bool whole = trainer.run([&] {
     last_step = state.step;

@@ -103,7 +103,7 @@ TEST(DocumentObjective, GradientIsThatOfTheMeanHoweverItIsCut) {
   }
   EXPECT_EQ(cut_sequences(document_sequences(all), 7).size(), 3u);  // 5, 7, 2: no two fit together
   EXPECT_EQ(cut_sequences(document_sequences(all), 12).size(), 2u);
-  small.add_gradients(all, {.micro_batch_tokens = 7, .gradient_checkpointing = true});
+  small.add_gradients(all, {.micro_batch_tokens = 7});
   for (const Parameter& parameter : small.model.parameters()) {
     EXPECT_TRUE(at::allclose(parameter.value.grad(), whole.at(parameter.name()), 1e-4, 1e-6))
         << parameter.name();

@@ -11,8 +11,8 @@
 #include "ops/device.h"
 #include "ops/tensor_errors.h"
 #include "run/checkpoint/checkpoint.h"
+#include "trainer/memory_peaks.h"
 #include "trainer/saved_state.h"
-#include "trainer/step_record.h"
 
 namespace antisd::inline trainer {
 namespace {
@@ -63,7 +63,7 @@ DocumentTrainer::DocumentTrainer(DocumentTrainerParts parts)
 GradientPassOptions DocumentTrainer::pass_options() const {
   return {.micro_batch_tokens = config_.train.micro_batch_tokens,
           .micro_batches = config_.train.micro_batches,
-          .gradient_checkpointing = config_.model.gradient_checkpointing,
+          .kept_layers = parts_.kept_layers,
           .pack = {.share = false},
           .noun = "document"};
 }
@@ -123,7 +123,7 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
     const auto parameters = static_cast<double>(state_.model.shape().active_parameter_count());
     metrics.set("perf/mfu", 6 * parameters * own_tokens / seconds / *peak_flops_);
   }
-  metrics.set("perf/max_memory_allocated_gb", peak_memory_gb(state_.model.device()));
+  metrics.set("perf/max_memory_allocated_gb", MemoryPeaks(state_.model.device()).most());
   metrics.set("timing_s/step", seconds);
   metrics.set("timing_s/save", save_s);
   const std::int64_t every = config_.pretrain.eval_every;

@@ -54,6 +54,7 @@ struct DocumentTrainerParts {
   std::vector<TrainingDocument> prompts;   // to sample responses to
   std::vector<TokenId> stop_ids;
   std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
+  std::size_t kept_layers = 0;   // MemoryPlan::kept_layers
 };
 
 class DocumentTrainer {

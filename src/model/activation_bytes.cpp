@@ -1,0 +1,49 @@
+#include "model/activation_bytes.h"
+
+#include <algorithm>
+
+namespace antisd::inline model {
+
+LayerActivations layer_activations(const ModelShape& shape, const LayerShape& layer,
+                                   at::Device device, at::ScalarType dtype) {
+  const auto element = static_cast<double>(c10::elementSize(dtype));
+  const bool gpu = device.is_cuda();
+  const double hidden = static_cast<double>(shape.hidden), stream = 4 * hidden;  // fp32
+  const double queries = static_cast<double>(shape.heads * shape.head_dim);
+  const double keys = static_cast<double>(shape.kv_heads * shape.head_dim);
+  const double projected = queries + 2 * keys;
+  const double rotated = queries + (gpu ? keys : 2 * keys);  // a GPU reads values where they are
+  const double units = static_cast<double>(
+      layer.sparse ? shape.experts_per_token * shape.expert_intermediate : shape.intermediate);
+  // Rows of the experts' input; those of their output are as many.
+  const double routed =
+      layer.sparse ? static_cast<double>(shape.experts_per_token * shape.hidden) : 0;
+  const double router = layer.sparse ? (element + 8) * static_cast<double>(shape.experts) : 0;
+
+  LayerActivations bytes;
+  bytes.input = stream + element * queries + 4 * static_cast<double>(shape.heads);
+  bytes.kept = bytes.input + stream +  // between the halves
+               element * (2 * hidden + projected + rotated + 3 * units + 2 * routed) + router;
+
+  // Backward through the gated unit: the stream's gradient, and that of gate and up, while the
+  // product's has taken the product's place; or, of experts, that of their output's rows.
+  const double of_unit =
+      stream + element * (layer.sparse ? std::max(2 * units - routed, routed + hidden) : 2 * units);
+  // Backward through attention: all of the unit and the second norm are freed. There are two
+  // gradients of the stream, that of attention's result, and those of queries, keys and values. On
+  // a GPU queries' are summed in fp32, and keys' and values' are there for every query's head.
+  const double freed = stream + element * (hidden + 3 * units + 2 * routed) + router;
+  const double shared = shape.heads > shape.kv_heads ? 2 * queries : 0;
+  const double of_attention = 2 * stream + element * (queries + projected) +
+                              (gpu ? 4 * queries + element * shared : 0) - freed;
+  bytes.gradients = std::max(of_unit, of_attention);
+
+  // Products are added to the stream in place. A half's values are gone before the other's come.
+  bytes.inference =
+      stream + element * hidden +
+      std::max(element * (projected + rotated + queries),
+               element * (3 * units + 2 * routed + (layer.sparse ? hidden : 0)) + router);
+  return bytes;
+}
+
+}  // namespace antisd::inline model
