@@ -18,20 +18,6 @@ DenseTokens dense_tokens(const at::Tensor& ids, const at::Tensor& positions) {
           positions.const_data_ptr<std::int32_t>()};
 }
 
-// The shape itself, if the device supports it in this precision.
-ModelShape computable(ModelShape shape, at::Device device, at::ScalarType dtype) {
-  if (dtype != at::kHalf || !device.is_cuda()) return shape;
-  for (const LayerShape& layer : shape.layers) {
-    // torch's grouped fp16 product falls back to a loop that synchronises with the device.
-    if (layer.sparse)
-      throw InputError("a GPU does not compute a model with experts in fp16",
-                       {.where = "--dtype", .remedy = "use bf16"});
-  }
-  // Partial sums of split-K products are added in fp32.
-  at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
-  return shape;
-}
-
 }  // namespace
 
 at::ScalarType compute_dtype(at::Device device, const std::string& name) {
@@ -54,13 +40,16 @@ const char* dtype_name(at::ScalarType dtype) {
 }
 
 CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype)
-    : shape_(computable(std::move(shape), device, dtype)),
+    : shape_(std::move(shape)),
       device_(device),
       dtype_(dtype),
       parameters_(parameter_specs(shape_), device, dtype),
       embedding_(parameters_.at("embedding").value),
       final_norm_(parameters_.at("final_norm").value),
       head_{shape_.tied_head ? embedding_ : parameters_.at("head").value, {}} {
+  // Partial sums of split-K products are added in fp32.
+  if (dtype == at::kHalf && device.is_cuda())
+    at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
   for (std::size_t i = 0; i < shape_.layers.size(); ++i)
     layers_.push_back(layer_weights(parameters_, i));
   // The panel path would ignore weights that it does not know.

@@ -28,7 +28,7 @@ const char* dtype_name(at::ScalarType dtype);  // "fp32", "bf16", "fp16"
 
 class CausalLm {
  public:
-  // Allocates the weights without values. InputError for experts in fp16.
+  // Allocates the weights without values.
   CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype);
 
   const ModelShape& shape() const { return shape_; }

@@ -13,21 +13,6 @@
 namespace antisd::inline ops {
 namespace {
 
-// y[rows of expert e] = x[rows of expert e] w[e]^T; ends: int32 [experts], one past each expert's
-// last row. On a CPU a row's result does not depend on the other rows, as linear()'s does not.
-at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Tensor& ends) {
-  if (x.is_cuda()) return at::_grouped_mm(x, w.transpose(-2, -1), ends);
-  std::vector<at::Tensor> parts;
-  std::int64_t begin = 0;
-  for (std::int64_t expert = 0; expert < w.size(0); ++expert) {
-    const std::int64_t end = ends.const_data_ptr<std::int32_t>()[expert];
-    if (end > begin)
-      parts.push_back(antisd::linear(x.narrow(0, begin, end - begin), w.select(0, expert), {}));
-    begin = end;
-  }
-  return parts.empty() ? at::zeros({0, w.size(1)}, x.options()) : at::cat(parts);
-}
-
 // The ids of the k largest values of each row, largest first.
 at::Tensor top_experts(const at::Tensor& probabilities, std::int64_t k) {
 #ifdef ANTISD_CUDA
@@ -47,7 +32,7 @@ at::Tensor top_experts(const at::Tensor& probabilities, std::int64_t k) {
 }  // namespace
 
 at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
-                   std::int64_t experts_per_token, bool normalise) {
+                   std::int64_t experts_per_token, bool normalise, GroupedCode code) {
   const std::int64_t tokens = x.size(0), k = experts_per_token;
   ANTISD_CHECK_LE(k, weights.router.size(0));
   const at::Tensor probabilities = antisd::linear(x, weights.router, {}).softmax(-1, at::kFloat);
@@ -65,8 +50,9 @@ at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
   const at::Tensor places = at::empty_like(order)
                                 .scatter_(0, order, at::arange(tokens * k, order.options()))
                                 .view({tokens, k});
-  const at::Tensor units = swiglu(grouped_linear(spread_rows(x, places), weights.gate_up, ends));
-  return combine_rows(grouped_linear(units, weights.down, ends), places, chosen.contiguous());
+  const at::Tensor units =
+      swiglu(grouped_linear(spread_rows(x, places), weights.gate_up, ends, code));
+  return combine_rows(grouped_linear(units, weights.down, ends, code), places, chosen.contiguous());
 }
 
 }  // namespace antisd::inline ops

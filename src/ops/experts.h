@@ -6,6 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "ops/grouped_linear.h"
+
 namespace antisd::inline ops {
 
 struct ExpertWeights {
@@ -18,6 +20,7 @@ struct ExpertWeights {
 // chosen probabilities by their sum. Tokens are sorted by expert, so each matrix product is one
 // grouped call.
 at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
-                   std::int64_t experts_per_token, bool normalise);
+                   std::int64_t experts_per_token, bool normalise,
+                   GroupedCode code = GroupedCode::kChosen);
 
 }  // namespace antisd::inline ops

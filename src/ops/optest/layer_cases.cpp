@@ -106,7 +106,7 @@ OpCase experts_case(bool normalise) {
         }
         return Tensors{out};
       },
-      /*not_on_gpu=*/{at::kFloat, at::kHalf}};
+      /*not_on_gpu=*/{at::kFloat}};
 }
 
 }  // namespace

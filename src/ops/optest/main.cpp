@@ -127,6 +127,20 @@ void check_gradients(Report& report, const std::vector<OpCase>& cases,
   }
 }
 
+void check_grouped_products(Report& report, const std::vector<Backend>& backends) {
+  check_gradients(report, grouped_cases(GroupedCode::kOwn), backends);
+  std::vector<Backend> gpus = backends;
+  std::erase_if(gpus, [](const Backend& backend) { return !backend.device.is_cuda(); });
+  check_gradients(report, grouped_cases(GroupedCode::kTorch), gpus);
+#ifdef ANTISD_CUDA
+  for (const Backend& backend : gpus) {
+    if (backend.dtype != at::kFloat)
+      report.check("grouped_linear own, bit for bit", backend.name(),
+                   [&] { return grouped_product_error(backend); });
+  }
+#endif
+}
+
 int run_op_tests() {
   const std::vector<Backend> backends = find_backends();
   Report report;
@@ -135,6 +149,7 @@ int run_op_tests() {
   check_decoding(report, backends);
   check_gradients(report, layer_cases(), backends);
   check_gradients(report, attention_cases(), backends);
+  check_grouped_products(report, backends);
   return report.exit_status();
 }
 

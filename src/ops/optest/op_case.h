@@ -8,6 +8,8 @@
 
 #include <ATen/ATen.h>
 
+#include "ops/grouped_linear.h"
+
 namespace antisd::inline ops {
 
 using Tensors = std::vector<at::Tensor>;
@@ -30,6 +32,7 @@ struct Backend {
 
 std::vector<OpCase> layer_cases();
 std::vector<OpCase> attention_cases();
+std::vector<OpCase> grouped_cases(GroupedCode code);  // `code` says which GPU code
 
 // The largest error of any result, in units of the tolerance.
 double error_of(const OpCase& test, const Backend& backend);

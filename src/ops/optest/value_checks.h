@@ -21,6 +21,13 @@ double squared_norms_error(const Backend& backend);
 // the largest error in units of the tolerance.
 double decode_attention_error(AttentionShape shape, std::int64_t window, const Backend& backend);
 
+#ifdef ANTISD_CUDA
+// Our grouped product, bit for bit; 0 or a large number. Captured for some ends, it is right for
+// others; a row's result is the same among few rows and among many; without the gradient of one
+// operand, the other's is the same. `backend`: a GPU, 16 bits.
+double grouped_product_error(const Backend& backend);
+#endif
+
 // Counts tokens whose cumulative range misses the noise by more than rounding, and wrong
 // log-probabilities.
 double sample_error(const SamplingSettings& settings, at::Device device);
