@@ -4,6 +4,7 @@
 #include "ops/backend.h"
 #include "ops/expert_rows.h"
 #include "ops/products.h"
+#include "ops/quantized_linear.h"
 #include "ops/swiglu.h"
 
 #ifdef ANTISD_CUDA
@@ -50,9 +51,15 @@ at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
   const at::Tensor places = at::empty_like(order)
                                 .scatter_(0, order, at::arange(tokens * k, order.options()))
                                 .view({tokens, k});
+  const auto product = [&](const at::Tensor& rows, const at::Tensor& w,
+                           const QuantizedWeight& quantized) {
+    return quantized.defined() ? quantized_grouped_linear(rows, quantized, ends)
+                               : grouped_linear(rows, w, ends, code);
+  };
   const at::Tensor units =
-      swiglu(grouped_linear(spread_rows(x, places), weights.gate_up, ends, code));
-  return combine_rows(grouped_linear(units, weights.down, ends, code), places, chosen.contiguous());
+      swiglu(product(spread_rows(x, places), weights.gate_up, weights.quantized_gate_up));
+  return combine_rows(product(units, weights.down, weights.quantized_down), places,
+                      chosen.contiguous());
 }
 
 }  // namespace antisd::inline ops

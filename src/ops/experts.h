@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "ops/grouped_linear.h"
+#include "ops/quantized_weight.h"
 
 namespace antisd::inline ops {
 
@@ -14,6 +15,7 @@ struct ExpertWeights {
   at::Tensor router;   // [experts, hidden]
   at::Tensor gate_up;  // [experts, 2 * width, hidden], gate first
   at::Tensor down;     // [experts, hidden, width]
+  QuantizedWeight quantized_gate_up = {}, quantized_down = {};  // instead of those
 };
 
 // x: [tokens, hidden]. The router's softmax is over all experts in fp32; `normalise` divides the

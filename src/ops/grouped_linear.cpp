@@ -36,6 +36,20 @@ GroupedShape grouped_shape(const at::Tensor& rows, at::IntArrayRef weight) {
           static_cast<int>(weight[1])};
 }
 
+GroupedCode code_for(const at::Tensor& rows, const at::Tensor& w) {
+  return choose_grouped_code(compute_capability_major(rows.device().index()), rows.scalar_type(),
+                             w.size(2), w.size(1));
+}
+
+at::Tensor own_input_gradient(const at::Tensor& dy, const at::Tensor& w, const at::Tensor& ends) {
+  const GroupedShape shape = grouped_shape(dy, w.sizes());
+  at::Tensor dx = at::empty({shape.rows, shape.in}, dy.options());
+  launch_grouped_input_gradient(element_type(dy), shape, dy.const_data_ptr(), w.const_data_ptr(),
+                                ends.const_data_ptr<std::int32_t>(), dx.mutable_data_ptr(),
+                                current_stream(dy));
+  return dx;
+}
+
 struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                             const at::Tensor& w, const at::Tensor& ends) {
@@ -58,12 +72,7 @@ struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
     const at::Tensor dy = gradients[0].contiguous();
     const GroupedShape shape = grouped_shape(dy, sizes);
     at::Tensor dx, dw;
-    if (context->needs_input_grad(0)) {
-      dx = at::empty({shape.rows, shape.in}, dy.options());
-      launch_grouped_input_gradient(element_type(dy), shape, dy.const_data_ptr(),
-                                    w.const_data_ptr(), ends, dx.mutable_data_ptr(),
-                                    current_stream(dy));
-    }
+    if (context->needs_input_grad(0)) dx = own_input_gradient(dy, w, saved[2]);
     if (context->needs_input_grad(1)) {
       dw = at::empty(sizes, dy.options());
       launch_grouped_weight_gradient(element_type(dy), shape, dy.const_data_ptr(),
@@ -92,9 +101,7 @@ at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Te
   ANTISD_CHECK(ends.scalar_type() == at::kInt && ends.is_contiguous());
 #ifdef ANTISD_CUDA
   if (x.is_cuda()) {
-    if (code == GroupedCode::kChosen)
-      code = choose_grouped_code(compute_capability_major(x.device().index()), x.scalar_type(),
-                                 x.size(1), w.size(1));
+    if (code == GroupedCode::kChosen) code = code_for(x, w);
     if (code == GroupedCode::kTorch) return at::_grouped_mm(x, w.transpose(-2, -1), ends);
     ANTISD_CHECK(x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf);
     ANTISD_CHECK(w.scalar_type() == x.scalar_type());
@@ -102,6 +109,18 @@ at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Te
   }
 #endif
   return grouped_linear_on_cpu(x, w, ends);
+}
+
+at::Tensor grouped_input_gradient([[maybe_unused]] const at::Tensor& dy,
+                                  [[maybe_unused]] const at::Tensor& w,
+                                  [[maybe_unused]] const at::Tensor& ends) {
+#ifdef ANTISD_CUDA
+  ANTISD_CHECK(dy.is_cuda() && dy.is_contiguous() && w.is_contiguous());
+  return code_for(dy, w) == GroupedCode::kTorch ? at::_grouped_mm(dy, w, ends)
+                                                : own_input_gradient(dy, w, ends);
+#else
+  throw std::logic_error("only on a GPU");
+#endif
 }
 
 }  // namespace antisd::inline ops

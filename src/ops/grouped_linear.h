@@ -29,4 +29,8 @@ GroupedCode choose_grouped_code(int major, at::ScalarType dtype, std::int64_t in
 at::Tensor grouped_linear(const at::Tensor& x, const at::Tensor& w, const at::Tensor& ends,
                           GroupedCode code = GroupedCode::kChosen);
 
+// On a GPU: the gradient of x, dy[rows of e] w[e], without autograd.
+at::Tensor grouped_input_gradient(const at::Tensor& dy, const at::Tensor& w,
+                                  const at::Tensor& ends);
+
 }  // namespace antisd::inline ops

@@ -9,11 +9,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "ops/quantized_weight.h"
+
 namespace antisd::inline ops {
 
-// x weight^T + bias. x: [tokens, in]; weight: [out, in]; bias may be undefined.
+// x weight^T + bias. x: [tokens, in]; weight: [out, in]; bias may be undefined. A weight that is
+// `quantized` is not in `weight` and has no gradient.
 struct StreamProduct {
   at::Tensor x, weight, bias;
+  QuantizedWeight quantized = {};
 };
 
 // stream + the product, rounded once, to the stream's fp32; or, if `left_out`, the stream as it is,

@@ -141,6 +141,18 @@ void check_grouped_products(Report& report, const std::vector<Backend>& backends
 #endif
 }
 
+void check_quantizing(Report& report, const std::vector<Backend>& backends) {
+  for (const QuantizedKind kind : {QuantizedKind::kInt8, QuantizedKind::kNf4}) {
+    for (const std::int64_t columns : {1, 64, 200, 1023, 2560}) {
+      const char* name = kind == QuantizedKind::kInt8 ? "int8" : "nf4";
+      for (const Backend& backend : backends) {
+        report.check(fmt::format("quantize {} {} columns", name, columns), backend.name(),
+                     [&] { return quantize_error(kind, columns, backend); });
+      }
+    }
+  }
+}
+
 int run_op_tests() {
   const std::vector<Backend> backends = find_backends();
   Report report;
@@ -150,6 +162,8 @@ int run_op_tests() {
   check_gradients(report, layer_cases(), backends);
   check_gradients(report, attention_cases(), backends);
   check_grouped_products(report, backends);
+  check_quantizing(report, backends);
+  check_gradients(report, quantized_cases(), backends);
   return report.exit_status();
 }
 

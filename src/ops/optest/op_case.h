@@ -33,6 +33,7 @@ struct Backend {
 std::vector<OpCase> layer_cases();
 std::vector<OpCase> attention_cases();
 std::vector<OpCase> grouped_cases(GroupedCode code);  // `code` says which GPU code
+std::vector<OpCase> quantized_cases();
 
 // The largest error of any result, in units of the tolerance.
 double error_of(const OpCase& test, const Backend& backend);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/attention_inputs.h"
+#include "ops/kernels/quantized_formulas.cuh"
 #include "ops/optest/op_case.h"
 #include "ops/sampling.h"
 
@@ -16,6 +17,9 @@ double uniform_noise_error(at::Device device);
 double adamw_error(const Backend& backend, std::int64_t count);
 
 double squared_norms_error(const Backend& backend);
+
+// Codes, scales and dequantised values must be the CPU's, bit for bit; 0 or a large number.
+double quantize_error(QuantizedKind kind, std::int64_t columns, const Backend& backend);
 
 // Sequences of several lengths with pages in random order; store_kv writes keys and values. Returns
 // the largest error in units of the tolerance.
