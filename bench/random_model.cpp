@@ -13,6 +13,8 @@ CausalLm random_model(const ModelShape& shape, at::Device device, const std::str
   for (Parameter& parameter : model.parameters()) {
     if (parameter.spec.kind == ParameterKind::kNorm) {
       parameter.value.fill_(1);
+    } else if (parameter.quantized.defined()) {
+      parameter.set(at::empty(parameter.spec.sizes, model.embedding().options()).normal_(0, 0.02));
     } else {
       parameter.value.normal_(0, 0.02);
     }

@@ -169,7 +169,7 @@ Floor find_floor(const RolloutBenchOptions& options, const CausalLm& model,
   Floor floor;
   for (const Parameter& parameter : model.parameters()) {
     if (model.shape().tied_head || parameter.name() != "embedding")
-      floor.weights += static_cast<double>(parameter.value.nbytes());
+      floor.weights += static_cast<double>(parameter.bytes());
   }
   const auto steps = static_cast<double>(stats.steps);
   const double rows = static_cast<double>(stats.new_tokens) / steps;

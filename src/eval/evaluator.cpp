@@ -88,12 +88,20 @@ std::vector<std::string> names_of(const std::vector<Benchmark>& benchmarks) {
 std::string weights_fingerprint(const CausalLm& model) {
   constexpr std::int64_t kValues = 64;  // per weight
   Checksum sum;
-  for (const Parameter& parameter : model.parameters()) {
-    const at::Tensor flat = parameter.value.detach().flatten();
+  const auto add = [&](const at::Tensor& values) {
+    const at::Tensor flat = values.detach().flatten();
     const std::int64_t stride = std::max<std::int64_t>(1, flat.numel() / kValues);
     const at::Tensor some = flat.slice(0, 0, flat.numel(), stride).to(at::kCPU).contiguous();
-    sum.add(parameter.name());
     sum.add(std::span(static_cast<const std::byte*>(some.const_data_ptr()), some.nbytes()));
+  };
+  for (const Parameter& parameter : model.parameters()) {
+    sum.add(parameter.name());
+    if (parameter.quantized.defined()) {
+      add(parameter.quantized.codes);
+      add(parameter.quantized.scales);
+    } else {
+      add(parameter.value);
+    }
   }
   return sum.hex().substr(0, 16);
 }

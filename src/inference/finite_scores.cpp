@@ -12,7 +12,10 @@ namespace antisd::inline inference {
 std::string find_non_finite_weight(const CausalLm& model) {
   const at::NoGradGuard no_gradients;
   for (const auto& [parameter, slice] : model.parameters().stored_tensors()) {
-    const at::Tensor weight = slice->of(parameter->value);
+    // A quantised weight with a NaN or infinity has such a scale.
+    const at::Tensor weight = parameter->quantized.defined()
+                                  ? slice->of(parameter->quantized).scales
+                                  : slice->of(parameter->value);
     // If a value is NaN, so are the minimum and the maximum.
     const bool is_finite =
         std::isfinite(weight.amax().item<float>()) && std::isfinite(weight.amin().item<float>());

@@ -39,6 +39,12 @@ const char* dtype_name(at::ScalarType dtype) {
   return dtype == at::kFloat ? "fp32" : dtype == at::kHalf ? "fp16" : "bf16";
 }
 
+std::optional<QuantizedKind> base_format(const std::string& name) {
+  if (name == "model") return std::nullopt;
+  ANTISD_CHECK(name == "int8" || name == "nf4");
+  return name == "int8" ? QuantizedKind::kInt8 : QuantizedKind::kNf4;
+}
+
 CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype)
     : shape_(std::move(shape)),
       device_(device),

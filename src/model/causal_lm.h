@@ -25,6 +25,8 @@ namespace antisd::inline model {
 // device does not support it.
 at::ScalarType compute_dtype(at::Device device, const std::string& name = "auto");
 const char* dtype_name(at::ScalarType dtype);  // "fp32", "bf16", "fp16"
+// The format of the layers' matrices (ModelShape::base); `name`: "model", "int8" or "nf4".
+std::optional<QuantizedKind> base_format(const std::string& name);
 
 class CausalLm {
  public:

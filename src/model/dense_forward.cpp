@@ -172,7 +172,7 @@ class DenseForward {
 
 bool suits_dense_forward(const CausalLm& model) {
   if (!model.device().is_cpu() || model.dtype() != at::kFloat) return false;
-  if (!model.shape().architecture->panel_form) return false;
+  if (!model.shape().architecture->panel_form || model.shape().base) return false;
   const auto& layers = model.shape().layers;
   return std::none_of(layers.begin(), layers.end(),
                       [](const LayerShape& layer) { return layer.sparse; });

@@ -7,14 +7,21 @@ namespace antisd::inline model {
 LayerWeights layer_weights(const ParameterStore& store, std::size_t layer) {
   const ParameterBlock& block = store.blocks()[layer + 1];  // the first one is the embedding
   LayerWeights w;
-  for (const Parameter& parameter : store.of(block))
-    w.others[parameter.name().substr(block.name.size() + 1)] = parameter.value;
+  std::map<std::string, QuantizedWeight> quantized;
+  for (const Parameter& parameter : store.of(block)) {
+    const std::string name = parameter.name().substr(block.name.size() + 1);
+    if (parameter.quantized.defined()) {
+      quantized[name] = parameter.quantized;
+    } else {
+      w.others[name] = parameter.value;
+    }
+  }
   const auto take = [&](const std::string& name) {
     auto found = w.others.extract(name);
     return found ? found.mapped() : at::Tensor();
   };
   const auto linear = [&](const std::string& name) {
-    return Linear{take(name), take(name + "_bias")};
+    return Linear{take(name), take(name + "_bias"), quantized[name]};
   };
   w.first_norm = take("first_norm");
   w.second_norm = take("second_norm");

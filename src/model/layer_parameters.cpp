@@ -48,10 +48,17 @@ void LayerParameters::norm(const std::string& name, const std::string& tensor) {
   add(name, ParameterKind::kNorm, kNorms, {shape_.hidden}, {{tensor + ".weight", shape_.hidden}});
 }
 
+void LayerParameters::quantize_last() {
+  if (!shape_.base) return;
+  specs_.back().quantized = shape_.base;
+  specs_.back().trainable = false;
+}
+
 void LayerParameters::weight(const std::string& name, std::int64_t inputs,
                              const std::vector<Rows>& projections) {
   add(name, ParameterKind::kMatrix, kWeights, {count_rows(projections), inputs},
       with_suffix(projections, ".weight"));
+  quantize_last();
 }
 
 void LayerParameters::bias(const std::string& name, const std::vector<Rows>& projections) {
@@ -92,6 +99,7 @@ void LayerParameters::gated_unit() {
 void LayerParameters::add_experts(const std::string& name, std::int64_t inputs,
                                   const std::vector<Rows>& rows) {
   add(name, ParameterKind::kMatrix, kExperts, {shape_.experts, count_rows(rows), inputs}, {});
+  quantize_last();
   for (std::int64_t expert = 0; expert < shape_.experts; ++expert) {
     std::int64_t first = 0;
     for (const Rows& part : rows) {

@@ -41,6 +41,7 @@ class LayerParameters {
   };
   void add(const std::string& name, ParameterKind kind, int order, std::vector<std::int64_t> sizes,
            const std::vector<Rows>& rows);
+  void quantize_last();  // the last parameter, if the shape says so
   void weight(const std::string& name, std::int64_t inputs, const std::vector<Rows>& projections);
   void bias(const std::string& name, const std::vector<Rows>& projections);
   void add_experts(const std::string& name, std::int64_t inputs, const std::vector<Rows>& rows);

@@ -2,20 +2,24 @@
 
 #include "ops/experts.h"
 #include "ops/products.h"
+#include "ops/quantized_linear.h"
 
 namespace antisd::inline model {
 
 at::Tensor Product::value() const {
-  return linear.weight.defined() ? apply(linear, x) : x;
+  return linear.defined() ? apply(linear, x) : x;
 }
 
 at::Tensor apply(const Linear& linear, const at::Tensor& x) {
+  if (linear.quantized.defined()) return quantized_linear(x, linear.quantized, linear.bias);
   return antisd::linear(x, linear.weight, linear.bias);
 }
 
 at::Tensor apply(const ExpertLinears& experts, const at::Tensor& x, std::int64_t experts_per_token,
                  bool normalise) {
-  return antisd::experts(x, {experts.router.weight, experts.gate_up.weight, experts.down.weight},
+  return antisd::experts(x,
+                         {experts.router.weight, experts.gate_up.weight, experts.down.weight,
+                          experts.gate_up.quantized, experts.down.quantized},
                          experts_per_token, normalise);
 }
 

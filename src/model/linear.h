@@ -10,11 +10,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "ops/quantized_weight.h"
+
 namespace antisd::inline model {
 
 struct Linear {
-  at::Tensor weight;  // [out, in]; for a layer's experts [experts, out, in]
-  at::Tensor bias;    // [out], or undefined
+  at::Tensor weight;               // [out, in]; for a layer's experts [experts, out, in]
+  at::Tensor bias;                 // [out], or undefined
+  QuantizedWeight quantized = {};  // instead of `weight`
+
+  bool defined() const { return weight.defined() || quantized.defined(); }
 };
 
 // x weight^T + bias, not yet computed. x: [tokens, in]. Without a weight it is x itself.

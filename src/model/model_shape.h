@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "io/json.h"
+#include "ops/kernels/quantized_formulas.cuh"
 
 namespace antisd::inline model {
 
@@ -45,6 +47,9 @@ struct ModelShape {
   std::int64_t experts = 0, experts_per_token = 0, expert_intermediate = 0;
   bool normalise_experts = false;
   std::vector<LayerShape> layers;
+  // The format of the layers' matrices, which are frozen then; none: the compute precision. Not in
+  // config.json.
+  std::optional<QuantizedKind> base;
 
   std::int64_t parameter_count() const;
   std::int64_t active_parameter_count() const;  // per token: only its experts

@@ -6,10 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "ops/quantized_weight.h"
 
 namespace antisd::inline model {
 
@@ -24,6 +27,9 @@ struct WeightSlice {
   // The tensor's part of `whole`, which has the parameter's sizes (its value, gradient or moment).
   // Shares its memory.
   at::Tensor of(const at::Tensor& whole) const;
+  QuantizedWeight of(const QuantizedWeight& whole) const {
+    return {of(whole.codes), of(whole.scales), whole.columns};
+  }
 };
 
 // Determines how a new model is initialised.
@@ -36,6 +42,7 @@ struct ParameterSpec {
   ParameterKind kind = ParameterKind::kMatrix;
   std::vector<WeightSlice> slices;  // all of its elements
   bool trainable = true;            // false: no gradient, master or moments; never updated
+  std::optional<QuantizedKind> quantized = {};  // its elements are codes, and it is frozen
 
   std::int64_t count() const;  // of elements
 };

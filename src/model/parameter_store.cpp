@@ -16,10 +16,10 @@ std::int64_t piece_elements(const Parameter& parameter) {
   return (parameter.spec.count() + kPieceElements - 1) / kPieceElements * kPieceElements;
 }
 
-enum class Pieces { kOfAll, kOfTrainable };
+enum class Pieces { kOfValues, kOfTrainable };
 
 bool has_piece(const Parameter& parameter, Pieces which) {
-  return which == Pieces::kOfAll || parameter.spec.trainable;
+  return which == Pieces::kOfValues ? !parameter.spec.quantized : parameter.spec.trainable;
 }
 
 // The offset of a parameter's elements in its block's allocation.
@@ -57,6 +57,47 @@ at::Tensor allocate(std::span<const Parameter> block, Pieces which, at::TensorOp
   return whole;
 }
 
+// Codes and scales, each in one allocation. Pieces begin at multiples of 128 bytes.
+void allocate_quantized(ParameterBlock& block, std::span<Parameter> parameters, at::Device device) {
+  const auto aligned = [](std::int64_t count, std::int64_t unit) {
+    return (count + unit - 1) / unit * unit;
+  };
+  const auto piece = [](const at::Tensor& whole, std::int64_t begin, const ParameterSpec& spec,
+                        std::int64_t width) {
+    std::vector<std::int64_t> sizes = spec.sizes;
+    sizes.back() = width;
+    return at::empty({0}, whole.options()).set_(whole.storage(), begin, sizes);
+  };
+  std::optional<QuantizedKind> kind;
+  std::int64_t codes = 0, scales = 0;
+  struct Place {
+    Parameter& parameter;
+    QuantizedRow row;
+    std::int64_t codes, scales;
+  };
+  std::vector<Place> places;
+  for (Parameter& parameter : parameters) {
+    const ParameterSpec& spec = parameter.spec;
+    if (!spec.quantized) continue;
+    ANTISD_CHECK(!spec.trainable && (!kind || kind == spec.quantized));
+    kind = spec.quantized;
+    const std::int64_t columns = spec.sizes.back(), rows = spec.count() / columns;
+    const QuantizedRow row = quantized_row(*kind, columns);
+    places.push_back({parameter, row, codes, scales});
+    codes += aligned(rows * row.bytes, 128);
+    scales += aligned(rows * row.scales, 32);
+  }
+  if (!kind) return;
+  const auto options = at::TensorOptions().device(device);
+  block.codes = at::empty({codes}, options.dtype(code_type(*kind)));
+  block.scales = at::empty({scales}, options.dtype(at::kFloat));
+  for (const auto& [parameter, row, codes_begin, scales_begin] : places) {
+    const ParameterSpec& spec = parameter.spec;
+    parameter.quantized = {piece(block.codes, codes_begin, spec, row.bytes),
+                           piece(block.scales, scales_begin, spec, row.scales), spec.sizes.back()};
+  }
+}
+
 // "layers.12" -> 12.
 std::optional<std::size_t> layer_of(const std::string& block) {
   constexpr std::string_view kLayers = "layers.";
@@ -75,6 +116,31 @@ std::int64_t ParameterSpec::count() const {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+void Parameter::set(const at::Tensor& values) {
+  if (quantized.defined()) {
+    quantize_into(values.to(quantized.codes.device()), quantized);
+  } else {
+    value.copy_(values);
+  }
+}
+
+void Parameter::set(const WeightSlice& slice, const at::Tensor& values) {
+  if (quantized.defined()) {
+    quantize_into(values.to(quantized.codes.device()), slice.of(quantized));
+  } else {
+    slice.of(value).copy_(values);
+  }
+}
+
+void Parameter::copy_from(const Parameter& other) {
+  if (quantized.defined()) {
+    quantized.codes.copy_(other.quantized.codes);
+    quantized.scales.copy_(other.quantized.scales);
+  } else {
+    value.copy_(other.value);
+  }
+}
+
 ParameterStore::ParameterStore(std::vector<ParameterSpec> specs, at::Device device,
                                at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
@@ -89,9 +155,11 @@ ParameterStore::ParameterStore(std::vector<ParameterSpec> specs, at::Device devi
   for (ParameterBlock& block : blocks_) {
     const std::span<Parameter> parameters = of(block);
     block.values =
-        allocate(parameters, Pieces::kOfAll, at::TensorOptions().device(device).dtype(dtype));
+        allocate(parameters, Pieces::kOfValues, at::TensorOptions().device(device).dtype(dtype));
     for (Parameter& parameter : parameters)
-      parameter.value = piece_of(block.values, parameters, parameter, Pieces::kOfAll);
+      if (has_piece(parameter, Pieces::kOfValues))
+        parameter.value = piece_of(block.values, parameters, parameter, Pieces::kOfValues);
+    allocate_quantized(block, parameters, device);
   }
 }
 
@@ -107,7 +175,7 @@ const Parameter& ParameterStore::at(std::string_view name) const {
 
 void ParameterStore::require_gradients() {
   for (Parameter& parameter : parameters_)
-    parameter.value.requires_grad_(parameter.spec.trainable);
+    if (parameter.value.defined()) parameter.value.requires_grad_(parameter.spec.trainable);
 }
 
 const ParameterBlock& ParameterStore::block_of(const Parameter& parameter) const {
@@ -195,8 +263,9 @@ void ParameterStore::take_gradients() {
   for (ParameterBlock& block : blocks_) {
     const std::span<Parameter> parameters = of(block);
     for (Parameter& parameter : parameters) {
+      if (!parameter.spec.trainable) continue;
       at::Tensor& gradient = parameter.value.mutable_grad();
-      if (!parameter.spec.trainable || !gradient.defined()) continue;
+      if (!gradient.defined()) continue;
       if (gradient.scalar_type() == at::kFloat) continue;
       if (parameter.gradient_sum.defined()) {
         parameter.gradient_sum.add_(gradient);
@@ -218,6 +287,7 @@ void ParameterStore::drop_gradients() {
   for (ParameterBlock& block : blocks_)
     block.gradient_sums.reset();
   for (Parameter& parameter : parameters_) {
+    if (!parameter.value.defined()) continue;
     parameter.value.mutable_grad().reset();
     parameter.gradient_sum.reset();
   }

@@ -13,6 +13,8 @@
 // part of every block that it updates. The last norm is in the head's block: both are needed at the
 // same time, after the last layer, also if the head is the embedding.
 //
+// A quantised parameter has codes and scales instead of a value; it is frozen.
+//
 // The backward pass creates gradients outside the blocks, one tensor per parameter: autograd takes
 // over the tensor that a product has just created, without a copy.
 #pragma once
@@ -41,8 +43,9 @@ struct BlockPart {
 
 struct Parameter {
   ParameterSpec spec;
-  at::Tensor value;         // in the compute dtype; a leaf that may require gradients
-  at::Tensor gradient_sum;  // fp32, over micro-batches; undefined if none was taken
+  at::Tensor value;           // in the compute dtype; a leaf that may require gradients
+  QuantizedWeight quantized;  // instead of a value
+  at::Tensor gradient_sum;    // fp32, over micro-batches; undefined if none was taken
   // What follows is of the elements that are updated here: of all, with the value's sizes, or of
   // those in this rank's part of the block, [own_count].
   at::Tensor master;                       // fp32; undefined if the value is its own master
@@ -51,6 +54,15 @@ struct Parameter {
 
   const std::string& name() const { return spec.name; }
   const at::Tensor& exact() const { return master.defined() ? master : value; }
+
+  std::size_t bytes() const {  // of its elements
+    return quantized.defined() ? quantized.codes.nbytes() + quantized.scales.nbytes()
+                               : value.nbytes();
+  }
+  // Sets all elements, or those of a slice, from values of any precision and device.
+  void set(const at::Tensor& values);
+  void set(const WeightSlice& slice, const at::Tensor& values);
+  void copy_from(const Parameter& other);  // of the same spec; precisions of values may differ
 };
 
 struct ParameterBlock {
@@ -61,6 +73,7 @@ struct ParameterBlock {
   // and moments are those of this rank's part. Pieces of `gradient_sums` are set once their
   // parameter's gradient was taken.
   at::Tensor values, gradient_sums, masters, first_moments, second_moments;
+  at::Tensor codes, scales;  // of quantised parameters, or undefined
 };
 
 // A tensor of the model's directory, and the parameter that it belongs to.

@@ -1,6 +1,7 @@
 #include "model/residual_stream.h"
 
 #include "ops/products.h"
+#include "ops/quantized_linear.h"
 #include "ops/rms_norm.h"
 #include "ops/stream_norm.h"
 
@@ -8,8 +9,16 @@ namespace antisd::inline model {
 namespace {
 
 // h + x w^T, rounded once, to h's fp32.
-at::Tensor plus_product(const at::Tensor& h, const at::Tensor& x, const at::Tensor& w) {
+at::Tensor plus_product(const at::Tensor& h, const at::Tensor& x, const Linear& linear) {
+  if (linear.quantized.defined()) return quantized_product(x, linear.quantized, h);
+  const at::Tensor& w = linear.weight;
   return x.scalar_type() == at::kFloat ? product_nt(x, w, h) : at::addmm(h, x, w.t(), at::kFloat);
+}
+
+// In place, to products of 16 bits.
+void add_product_(at::Tensor h, const at::Tensor& x, const Linear& linear) {
+  if (linear.quantized.defined()) return add_quantized_product_(h, x, linear.quantized);
+  at::addmm_out(h, h, x, linear.weight.t(), at::kFloat);
 }
 
 }  // namespace
@@ -18,7 +27,7 @@ ResidualStream::ResidualStream(const at::Tensor& x, bool own, Pass pass)
     : x_(x.to(at::kFloat)), own_(own || x.scalar_type() != at::kFloat), pass_(pass) {}
 
 void ResidualStream::add(Product product) {
-  if (!product.linear.weight.defined()) return add(std::move(product.x));
+  if (!product.linear.defined()) return add(std::move(product.x));
   add_pending(/*may_leave_out=*/false);
   product_ = std::move(product);
 }
@@ -31,13 +40,15 @@ void ResidualStream::add(at::Tensor y) {
 void ResidualStream::add_pending(bool may_leave_out) {
   if (product_.x.defined()) {
     const at::Tensor& x = product_.x;
-    const auto& [w, bias] = product_.linear;
+    const Linear& w = product_.linear;
+    const at::Tensor& bias = w.bias;
     if (pass_ != Pass::kInference) {
-      x_ = add_product(x_, {x, w, bias}, may_leave_out && pass_ == Pass::kRecomputed);
+      x_ = add_product(x_, {x, w.weight, bias, w.quantized},
+                       may_leave_out && pass_ == Pass::kRecomputed);
     } else {
       // In fp32 by the product that a pass with gradients takes, which has its own rounding.
       if (own_ && x.scalar_type() != at::kFloat) {
-        at::addmm_out(x_, x_, x, w.t(), at::kFloat);
+        add_product_(x_, x, w);
       } else {
         x_ = plus_product(x_, x, w);
       }
@@ -62,8 +73,8 @@ at::Tensor ResidualStream::normed(const at::Tensor& weight, double eps) {
     return rms_norm(x_, weight, eps);
   }
   if (y_.defined()) add_pending(/*may_leave_out=*/false);
-  StreamNorm next =
-      add_and_norm(x_, {product_.x, product_.linear.weight, product_.linear.bias}, weight, eps);
+  const Linear& w = product_.linear;
+  StreamNorm next = add_and_norm(x_, {product_.x, w.weight, w.bias, w.quantized}, weight, eps);
   x_ = std::move(next.stream);
   own_ = own_ || product_.x.defined();
   product_ = {};

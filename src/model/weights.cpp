@@ -105,6 +105,15 @@ void check_range(const at::Tensor& converted, const std::string& name,
   }
 }
 
+// Of a tensor that has been quantised.
+void check_quantized(const QuantizedWeight& tensor, at::ScalarType dtype, const std::string& name,
+                     const std::filesystem::path& directory) {
+  check_finite(tensor.scales, name, directory);
+  if (dtype != at::kHalf) return;
+  const double codes = tensor.kind() == QuantizedKind::kInt8 ? 127 : 1;
+  check_range((tensor.scales * codes).to(dtype), name, directory);
+}
+
 // Files of a model directory other than weights and config.
 constexpr const char* kCompanionFiles[] = {"tokenizer.json",
                                            "tokenizer_config.json",
@@ -171,9 +180,13 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
     const auto& [parameter, slice] = tensors[i];
     const at::Tensor source = tensor_of(*sources[i]);
     if (options.check_weights) check_finite(source, slice->name, directory);
-    at::Tensor target = slice->of(parameter->value);
-    target.copy_(source);
-    if (model.dtype() == at::kHalf) check_range(target, slice->name, directory);
+    Parameter& target = model.parameters().at(parameter->name());
+    target.set(*slice, source);
+    if (target.quantized.defined()) {
+      check_quantized(slice->of(target.quantized), model.dtype(), slice->name, directory);
+    } else if (model.dtype() == at::kHalf) {
+      check_range(slice->of(target.value), slice->name, directory);
+    }
   };
   std::size_t next = 0;  // tensors are in the order of the blocks
   for (const ParameterBlock& block : model.parameters().blocks()) {
@@ -187,13 +200,16 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
 
 CausalLm load_model(const std::filesystem::path& directory, at::Device device, at::ScalarType dtype,
                     LoadOptions options) {
-  CausalLm model(read_model_shape(directory / "config.json"), device, dtype);
+  ModelShape shape = read_model_shape(directory / "config.json");
+  shape.base = options.base;
+  CausalLm model(std::move(shape), device, dtype);
   load_weights(model, directory, options);
   return model;
 }
 
 void save_model(const CausalLm& model, const std::filesystem::path& origin,
                 const std::filesystem::path& directory, at::ScalarType dtype) {
+  ANTISD_CHECK(!model.shape().base);
   std::filesystem::create_directories(directory);
   const std::vector<StoredTensor> tensors = model.parameters().stored_tensors();
   std::vector<TensorSpec> specs;
@@ -230,7 +246,7 @@ void initialise_randomly(CausalLm& model, std::uint64_t seed, double deviation) 
     if (parameter.spec.kind != ParameterKind::kMatrix) {
       parameter.value.fill_(parameter.spec.kind == ParameterKind::kNorm ? 1.0 : 0.0);
     } else {
-      parameter.value.copy_(at::randn(parameter.value.sizes(), generator, at::kFloat) * deviation);
+      parameter.set(at::randn(parameter.spec.sizes, generator, at::kFloat) * deviation);
     }
   }
 }

@@ -69,12 +69,7 @@ at::Tensor quantized_product(const at::Tensor& x, const QuantizedWeight& weight,
 }
 
 void add_quantized_product_(at::Tensor stream, const at::Tensor& x, const QuantizedWeight& weight) {
-  const at::Tensor dense = dequantize(weight, x.scalar_type());
-  if (x.scalar_type() == at::kFloat) {
-    stream.addmm_(x, dense.t());
-  } else {
-    at::addmm_out(stream, stream, x, dense.t(), at::kFloat);
-  }
+  at::addmm_out(stream, stream, x, dequantize(weight, x.scalar_type()).t(), at::kFloat);
 }
 
 at::Tensor quantized_product_gradient(const at::Tensor& dy, const QuantizedWeight& weight) {

@@ -14,6 +14,7 @@ namespace antisd::inline ops {
 // rounded once.
 at::Tensor quantized_product(const at::Tensor& x, const QuantizedWeight& weight,
                              const at::Tensor& residual);
+// In place, for x of 16 bits.
 void add_quantized_product_(at::Tensor stream, const at::Tensor& x, const QuantizedWeight& weight);
 
 // The gradient of x, in dy's precision.

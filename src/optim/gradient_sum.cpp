@@ -54,8 +54,10 @@ GradientSum::GradientSum(ParameterStore& parameters, Teams& teams, std::size_t i
 }
 
 GradientSum::~GradientSum() {
-  for (const Parameter& parameter : parameters_)
-    torch::autograd::impl::set_post_acc_grad_hooks(parameter.value, nullptr);
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.spec.trainable)
+      torch::autograd::impl::set_post_acc_grad_hooks(parameter.value, nullptr);
+  }
 }
 
 void GradientSum::begin_round(int active) {

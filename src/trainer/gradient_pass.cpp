@@ -103,6 +103,7 @@ std::int64_t look_as_student(const CausalLm& model, const ObjectiveNeeds& needs,
 
 bool has_finite_gradients(const CausalLm& model) {
   for (const Parameter& parameter : model.parameters()) {
+    if (!parameter.spec.trainable) continue;
     const at::Tensor& gradient = parameter.value.grad();
     if (gradient.defined() && !gradient.isfinite().all().item<bool>()) return false;
   }

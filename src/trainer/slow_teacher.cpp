@@ -13,7 +13,7 @@ SlowTeacher::SlowTeacher(const CausalLm& student)
     for (const ParameterBlock& block : student.parameters().blocks()) {
       const BlockInUse here(student, block);
       for (const Parameter& own : student.parameters().of(block))
-        average_.parameters().at(own.name()).value.copy_(own.value);
+        average_.parameters().at(own.name()).copy_from(own);
     }
   });
   refresh();
@@ -26,6 +26,7 @@ void SlowTeacher::follow(const CausalLm& student, const AdamW& optimizer, double
     const at::Tensor masters = optimizer.whole(block, &ParameterBlock::masters);
     const BlockInUse here(student, block);
     for (const Parameter& own : parameters.of(block)) {
+      if (own.quantized.defined()) continue;  // never changes
       const bool has_master = masters.defined() && own.spec.trainable;
       const at::Tensor exact =
           has_master ? masters.narrow(0, parameters.place_in_block(own), own.spec.count())
@@ -47,7 +48,7 @@ void SlowTeacher::refresh() {
   if (!rounded_) return;
   const at::NoGradGuard no_grad;
   for (Parameter& rounded : rounded_->parameters())
-    rounded.value.copy_(average_.parameters().at(rounded.name()).value);
+    rounded.copy_from(average_.parameters().at(rounded.name()));
 }
 
 }  // namespace antisd::inline trainer

@@ -16,7 +16,7 @@ void olmo3_parameters(LayerParameters& layer) {
 
 void olmo3_layer(ResidualStream& x, const LayerWeights& w, const LayerInputs& in) {
   const double eps = in.shape.norm_eps;
-  const auto rounded = [&] { return x.value().to(w.qkv.weight.scalar_type()); };
+  const auto rounded = [&] { return x.value().to(w.first_norm.scalar_type()); };
   const Product attended = self_attention(rounded(), w, QkNorm::kProjection, in);
   x.add(rms_norm(attended.value(), w.first_norm, eps));
   x.add(rms_norm(gated_unit(rounded(), w).value(), w.second_norm, eps));
