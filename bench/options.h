@@ -49,6 +49,10 @@ inline void add_dtype_option(CLI::App& app, std::string& dtype) {
   add_choice(app, "--dtype", dtype, {"auto", "bf16", "fp16"}, "auto: bf16 on a GPU");
 }
 
+inline void add_base_option(CLI::App& app, std::string& base) {
+  add_choice(app, "--base-dtype", base, {"model", "int8", "nf4"}, "of the layers' matrices");
+}
+
 inline void add_threads_option(CLI::App& app, int& threads) {
   add_number(app, "--threads", threads, 0, 1024, "0: as many as torch chooses");
 }

@@ -25,7 +25,7 @@ namespace antisd::bench {
 namespace {
 
 struct RolloutBenchOptions {
-  std::string shape = "tiny", device = "cpu", dtype = "auto", peer;
+  std::string shape = "tiny", device = "cpu", dtype = "auto", base = "model", peer;
   int sequences = 256, slots = 0, group = 1, prompt = 64, tokens = 128, threads = 0, repeats = 2;
   double temperature = 1, sharpen = 1;
   bool long_tail = false, json = false, profile = false, check = false;
@@ -82,6 +82,7 @@ CausalLm make_model(const RolloutBenchOptions& options) {
   ModelShape shape = named_shape(options.shape);
   shape.max_positions =
       std::max<std::int64_t>(shape.max_positions, options.prompt + options.tokens);
+  shape.base = base_format(options.base);
   CausalLm model = random_model(shape, at::Device(options.device), options.dtype);
   model.parameters().at("final_norm").value.fill_(options.sharpen);  // scales the logits
   return model;
@@ -186,6 +187,7 @@ void print_json(const RolloutBenchOptions& options, const CausalLm& model, const
   const Json line = {{"shape", options.shape},
                      {"device", options.device},
                      {"dtype", dtype_name(model.dtype())},
+                     {"base_dtype", options.base},
                      {"sequences", options.sequences},
                      {"prompt", options.prompt},
                      {"new", options.tokens},
@@ -254,6 +256,7 @@ void run_peers(const RolloutBenchOptions& options, double tokens_per_s) {
 void describe(CLI::App& app, RolloutBenchOptions& options) {
   add_model_options(app, options.shape, options.device);
   add_dtype_option(app, options.dtype);
+  add_base_option(app, options.base);
   add_number(app, "--sequences", options.sequences, 1, 1 << 16, "in all");
   add_number(app, "--slots", options.slots, 0, 1 << 16, "sequences at a time; 0: all");
   add_number(app, "--group", options.group, 1, 1 << 16, "samples of a prompt");

@@ -22,6 +22,10 @@ void RunConfig::describe_data_and_model() {
         "precision of the forward and backward passes; auto is fp32 on a CPU and bf16 on a GPU; "
         "fp16 has three more bits of mantissa than bf16")
       .one_of({"auto", "fp32", "bf16", "fp16"});
+  o.add("model.base_dtype", model.base_dtype,
+        "format of the frozen matrices below adapters: model is that of model.dtype; int8 has a "
+        "scale per row, nf4 has 4 bits and a scale per 64 elements")
+      .one_of({"model", "int8", "nf4"});
   o.add("model.gradient_checkpointing", model.gradient_checkpointing,
         "whether the backward pass recomputes what layers computed, which takes less memory and a "
         "third more arithmetic: true: every layer; false: none; auto: only as many as memory asks "
@@ -170,6 +174,16 @@ void RunConfig::describe_results() {
         "write all rollouts to a file every N steps; 0 is never")
       .at_least(0);
   o.add("record.tensorboard", record.tensorboard, "also write TensorBoard event files");
+}
+
+void check_base(const ModelConfig& model) {
+  if (model.base_dtype == "model") return;
+  throw InputError(
+      fmt::format(
+          "model.base_dtype = \"{}\" freezes the model's matrices, so that nothing would be "
+          "trained",
+          model.base_dtype),
+      {.remedy = "set model.lora.rank, or leave model.base_dtype out"});
 }
 
 void RunConfig::validate() const {

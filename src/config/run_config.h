@@ -18,6 +18,7 @@ namespace antisd::inline config {
 struct ModelConfig {
   std::string path;
   std::string dtype = "auto";
+  std::string base_dtype = "model";
   std::string gradient_checkpointing = "auto";  // auto, true, false
 };
 
@@ -237,5 +238,9 @@ class RunConfig {
 
   OptionSet options_;
 };
+
+// A base in a format of its own is frozen, so training needs something to train beside it.
+// InputError without.
+void check_base(const ModelConfig& model);
 
 }  // namespace antisd::inline config

@@ -57,11 +57,8 @@ at::Tensor allocate(std::span<const Parameter> block, Pieces which, at::TensorOp
   return whole;
 }
 
-// Codes and scales, each in one allocation. Pieces begin at multiples of 128 bytes.
+// Codes and scales, each in one allocation.
 void allocate_quantized(ParameterBlock& block, std::span<Parameter> parameters, at::Device device) {
-  const auto aligned = [](std::int64_t count, std::int64_t unit) {
-    return (count + unit - 1) / unit * unit;
-  };
   const auto piece = [](const at::Tensor& whole, std::int64_t begin, const ParameterSpec& spec,
                         std::int64_t width) {
     std::vector<std::int64_t> sizes = spec.sizes;
@@ -72,7 +69,6 @@ void allocate_quantized(ParameterBlock& block, std::span<Parameter> parameters, 
   std::int64_t codes = 0, scales = 0;
   struct Place {
     Parameter& parameter;
-    QuantizedRow row;
     std::int64_t codes, scales;
   };
   std::vector<Place> places;
@@ -81,18 +77,17 @@ void allocate_quantized(ParameterBlock& block, std::span<Parameter> parameters, 
     if (!spec.quantized) continue;
     ANTISD_CHECK(!spec.trainable && (!kind || kind == spec.quantized));
     kind = spec.quantized;
-    const std::int64_t columns = spec.sizes.back(), rows = spec.count() / columns;
-    const QuantizedRow row = quantized_row(*kind, columns);
-    places.push_back({parameter, row, codes, scales});
-    codes += aligned(rows * row.bytes, 128);
-    scales += aligned(rows * row.scales, 32);
+    places.push_back({parameter, codes, scales});
+    codes += quantized_piece(spec).code_bytes;
+    scales += quantized_piece(spec).scales;
   }
   if (!kind) return;
   const auto options = at::TensorOptions().device(device);
   block.codes = at::empty({codes}, options.dtype(code_type(*kind)));
   block.scales = at::empty({scales}, options.dtype(at::kFloat));
-  for (const auto& [parameter, row, codes_begin, scales_begin] : places) {
+  for (const auto& [parameter, codes_begin, scales_begin] : places) {
     const ParameterSpec& spec = parameter.spec;
+    const QuantizedRow row = quantized_row(*kind, spec.sizes.back());
     parameter.quantized = {piece(block.codes, codes_begin, spec, row.bytes),
                            piece(block.scales, scales_begin, spec, row.scales), spec.sizes.back()};
   }
@@ -114,6 +109,15 @@ at::Tensor WeightSlice::of(const at::Tensor& whole) const {
 
 std::int64_t ParameterSpec::count() const {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+QuantizedPiece quantized_piece(const ParameterSpec& spec) {
+  const auto aligned = [](std::int64_t count, std::int64_t unit) {
+    return (count + unit - 1) / unit * unit;
+  };
+  const std::int64_t columns = spec.sizes.back(), rows = spec.count() / columns;
+  const QuantizedRow row = quantized_row(spec.quantized.value(), columns);
+  return {aligned(rows * row.bytes, 128), aligned(rows * row.scales, 32)};
 }
 
 void Parameter::set(const at::Tensor& values) {

@@ -35,6 +35,13 @@ namespace antisd::inline model {
 // Parts end between blocks of the update, so that a cut changes no bit.
 inline constexpr std::int64_t kPieceElements = kUpdateBlock;
 
+// What a quantised parameter takes of its block's codes and scales: pieces begin at multiples of
+// 128 bytes.
+struct QuantizedPiece {
+  std::int64_t code_bytes = 0, scales = 0;
+};
+QuantizedPiece quantized_piece(const ParameterSpec& spec);
+
 // One of `count` parts of a block's trainable elements, all of one size but for the end of the
 // block. Sizes are multiples of `multiple` pieces.
 struct BlockPart {

@@ -16,6 +16,12 @@ Holdings::Holdings(const ModelShape& shape, const RankDivision& ranks) : ranks_(
     if (blocks_.empty() || spec.block != name)
       blocks_.push_back({.is_layer = spec.block.starts_with("layers.")});
     name = spec.block;
+    if (spec.quantized) {
+      const auto [code_bytes, scales] = quantized_piece(spec);
+      quantized_bytes_ += static_cast<double>(code_bytes + 4 * scales);
+      largest_quantized_ = std::max(largest_quantized_, static_cast<double>(spec.count()));
+      continue;
+    }
     const std::int64_t elements =
         (spec.count() + kPieceElements - 1) / kPieceElements * kPieceElements;
     Block& block = blocks_.back();

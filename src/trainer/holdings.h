@@ -26,8 +26,10 @@ class Holdings {
  public:
   Holdings(const ModelShape& shape, const RankDivision& ranks);
 
-  // Of the whole model.
+  // Of the whole model; a quantised parameter has no elements, but bytes of codes and scales.
   double all() const;
+  double quantized_bytes() const { return quantized_bytes_; }
+  double largest_quantized() const { return largest_quantized_; }  // elements of a matrix
   double trainable() const;
   double gradients() const;  // trainable without gaps: the backward pass makes separate tensors
   double of_layers() const;
@@ -56,6 +58,7 @@ class Holdings {
   std::int64_t part(std::int64_t elements) const;
 
   std::vector<Block> blocks_;
+  double quantized_bytes_ = 0, largest_quantized_ = 0;
   RankDivision ranks_;
 };
 

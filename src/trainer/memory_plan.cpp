@@ -95,9 +95,20 @@ class Planner {
     } else {
       add("weights", element_ * held_.all(), MemoryTime::kAlways, each());
     }
+    add_quantized();
     if (!fp32_)
       add("masters", 4 * held_.own_part(), MemoryTime::kAlways, "4 bytes a parameter" + shared);
     add("moments", 8 * held_.own_part(), MemoryTime::kAlways, "2 x 4 bytes a parameter" + shared);
+  }
+
+  // A frozen base, whole on every rank. A product converts a matrix while it runs.
+  void add_quantized() {
+    if (!shape_.base) return;
+    add("frozen base", held_.quantized_bytes(), MemoryTime::kAlways,
+        *shape_.base == QuantizedKind::kInt8 ? "int8, a scale per row"
+                                             : "nf4, a scale per 64 elements");
+    for (const MemoryTime when : {MemoryTime::kRollout, MemoryTime::kScoring, MemoryTime::kUpdate})
+      add("dequantised", element_ * held_.largest_quantized(), when, "the largest matrix");
   }
 
   void add_copies() {

@@ -92,6 +92,33 @@ TEST(MemoryPlan, WhatStaysIsCountedToTheByte) {
   }
 }
 
+TEST(MemoryPlan, AFrozenBaseIsCountedToTheByte) {
+  for (const bool sparse : {false, true}) {
+    for (const QuantizedKind kind : {QuantizedKind::kInt8, QuantizedKind::kNf4}) {
+      ModelShape shape = small_shape(sparse);
+      shape.base = kind;
+      CausalLm model(shape, at::kCPU, at::kBFloat16);
+      const auto processes = alone();
+      const AdamW optimizer(model, {}, *processes);
+      const HeldBytes held(model.parameters());
+      double base = 0;
+      for (const ParameterBlock& block : model.parameters().blocks())
+        if (block.codes.defined())
+          base += static_cast<double>(block.codes.nbytes() + block.scales.nbytes());
+      RunConfig config;
+      const MemoryPlan plan = plan_memory(shape, config, resolve_method(config.method, config.loss),
+                                          at::kCPU, at::kBFloat16);
+      EXPECT_GT(base, 0);
+      EXPECT_EQ(part(plan, "frozen base"), base);
+      EXPECT_EQ(part(plan, "weights"), held.weights);
+      EXPECT_EQ(part(plan, "masters"), held.masters);
+      EXPECT_EQ(part(plan, "moments"), held.moments);
+      // The gate and up of all experts, or of the one gated unit.
+      EXPECT_EQ(part(plan, "dequantised"), 2.0 * (sparse ? 4 * 2 * 16 : 2 * 48) * 32);
+    }
+  }
+}
+
 TEST(MemoryPlan, APartOfTheOptimizersStateIsCountedToTheByte) {
   RunConfig config;
   const Method method = resolve_method(config.method, config.loss);

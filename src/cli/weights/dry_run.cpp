@@ -230,7 +230,8 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   report.line("method", method_text(method));
 
   const fs::path model = model_directory(config, report, warn);
-  const ModelShape shape = read_model_shape(model / "config.json");
+  ModelShape shape = read_model_shape(model / "config.json");
+  shape.base = base_format(config.model.base_dtype);
   report_model(model, shape, report);
   const PromptRenderer renderer = make_renderer(model, config.data, warn);
   const std::vector<TokenId> stop_ids = find_stop_ids(model, renderer.tokenizer(), warn);

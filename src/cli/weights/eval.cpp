@@ -122,6 +122,7 @@ int evaluate_as(Communicator& ranks, const Place& place, const EvalCommandOption
 
   ModelOptions model_options = options.model;
   model_options.model = subject.model.string();
+  if (model_options.base_dtype.empty()) model_options.base_dtype = config.model.base_dtype;
   const CausalLm model = open_model(model_options, place.local_rank);
   const std::atomic<bool>& interrupted = catch_interrupts();
   const fs::path folder = options.out.empty() ? default_folder(subject) : fs::path(options.out);
@@ -199,7 +200,8 @@ std::function<int()> add_eval(CLI::App& app) {
       "The summary goes to standard output as JSON, a table to standard error. SIGINT, SIGTERM or "
       "SIGHUP: graded\n"
       "problems stay in the folder, the exit status is 130, and the same command continues.\n"
-      "Keys: eval.*, reward.*, data.template, data.chat_options; `antisd config --defaults`.");
+      "Keys: eval.*, reward.*, data.template, data.chat_options, model.base_dtype; `antisd config "
+      "--defaults`.");
   add_processes_option(app, options->processes);
   return [options] { return evaluate(*options); };
 }

@@ -18,6 +18,10 @@ void add_device_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--dtype", options.dtype, "auto is fp32 on a CPU and bf16 on a GPU")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "fp16"}));
+  app.add_option("--base-dtype", options.base_dtype,
+                 "format of the layers' matrices: model is --dtype's; int8 and nf4 take a half and "
+                 "a quarter of 16 bits")
+      ->check(CLI::IsMember({"model", "int8", "nf4"}));
   app.add_option("--threads", options.threads,
                  "threads of the tensor library; 0: as many as the machine has free")
       ->capture_default_str()
@@ -30,8 +34,10 @@ CausalLm open_model(const ModelOptions& options, int local_rank) {
   at::set_num_threads(options.threads > 0 ? options.threads
                                           : unclaimed_threads(available_threads()));
   const at::Device device = choose_device(options.device, local_rank);
-  return load_model(options.model, device, compute_dtype(device, options.dtype),
-                    {.check_weights = options.check_weights});
+  return load_model(
+      options.model, device, compute_dtype(device, options.dtype),
+      {.check_weights = options.check_weights,
+       .base = base_format(options.base_dtype.empty() ? "model" : options.base_dtype)});
 }
 
 }  // namespace antisd::inline cli

@@ -13,7 +13,8 @@ struct ModelOptions {
   std::string model;
   std::string device = "auto";
   std::string dtype = "auto";
-  int threads = 0;  // 0: as many as the machine has free at the start
+  std::string base_dtype;  // empty: none was given
+  int threads = 0;         // 0: as many as the machine has free at the start
   bool check_weights = false;
 };
 

@@ -59,7 +59,8 @@ std::function<int()> add_plan(CLI::App& app) {
   return [options] {
     RunConfig config;
     read_config(options->run, config);
-    const ModelShape shape = shape_of_model(config.model.path);
+    ModelShape shape = shape_of_model(config.model.path);
+    shape.base = base_format(config.model.base_dtype);
     const auto seed = static_cast<std::uint64_t>(config.train.seed);
     const Lengths lengths =
         !options->lengths.empty() ? Lengths::drawn(parse_lengths(options->lengths), seed)

@@ -46,6 +46,16 @@ TEST_F(Plan, WhatDoesNotFitIsAnAnswerToo) {
             2);
 }
 
+TEST_F(Plan, AFrozenBaseAloneTrainsNothing) {
+  for (const char* command : {"plan", "train"}) {
+    const Outcome outcome = run(fmt::format("{} {}/recipes/qwen3-8b/grpo.toml model.base_dtype=nf4",
+                                            command, ANTISD_SOURCE_DIR));
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("model.base_dtype = \"nf4\""), HasSubstr("set model.lora.rank")));
+  }
+}
+
 TEST_F(Plan, TakesLengthsFromNumbersOrFromARun) {
   const auto sampling = [&](const std::string& more) {
     const Outcome outcome = plan("qwen3-4b-instruct-2507/grpo.toml",

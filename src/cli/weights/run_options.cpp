@@ -103,6 +103,7 @@ void read_config(const RunOptions& options, RunConfig& config) {
   if (options.seed >= 0) config.options().assign(fmt::format("train.seed={}", options.seed));
   if (!options.dtype.empty()) config.options().assign("model.dtype=" + options.dtype);
   config.resolve();
+  check_base(config.model);
 }
 
 RunInfo run_info(at::Device device, at::ScalarType dtype, const std::string& method) {

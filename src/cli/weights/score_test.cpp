@@ -49,6 +49,29 @@ TEST_F(Score, LogpAndEntropyOfIds) {
   EXPECT_EQ(run("score no/such/model").status, 2);
 }
 
+// Each of 4, 8 and 32 bits is closer to the exact weights than the one before.
+TEST_F(Score, TakesABaseOfFewerBits) {
+  const std::string row = score_row(8);
+  const auto logp = [&](const std::string& base) {
+    const Outcome scored = run("score --base-dtype " + base + " " + model_, row);
+    EXPECT_EQ(scored.status, 0) << scored.err;
+    return Json::parse(scored.out)["logp"].get<std::vector<double>>();
+  };
+  const std::vector<double> exact = logp("model"), int8 = logp("int8"), nf4 = logp("nf4");
+  EXPECT_EQ(exact, Json::parse(run("score " + model_, row).out)["logp"].get<std::vector<double>>());
+  const auto gap = [&](const std::vector<double>& other) {
+    double sum = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i)
+      sum += std::abs(exact[i] - other[i]);
+    return sum / static_cast<double>(exact.size());
+  };
+  EXPECT_GT(gap(int8), 0);
+  EXPECT_LT(gap(int8), 0.05);
+  EXPECT_GT(gap(nf4), 2 * gap(int8));
+  EXPECT_LT(gap(nf4), 0.5);
+  EXPECT_EQ(run("score --base-dtype int2 " + model_, row).status, 2);
+}
+
 TEST_F(Score, RowsInABatchGetTheScoresTheyGetAlone) {
   std::string rows;
   for (int i = 0; i < 60; ++i)

@@ -22,8 +22,9 @@ double least_memory(const ShardedRun& run, Communicator& ranks) {
   const std::string own = fmt::format("{} {}", host, run.device.str());
   const std::vector<std::string> all = ranks.gather(own);  // all have loaded their weights
   const auto sharing = static_cast<double>(std::ranges::count(all, own));
-  const double weights = static_cast<double>(run.shape.parameter_count()) *
-                         static_cast<double>(c10::elementSize(run.dtype));
+  const Holdings held(run.shape, {});
+  const double weights =
+      held.all() * static_cast<double>(c10::elementSize(run.dtype)) + held.quantized_bytes();
   const double memory = static_cast<double>(available_memory(run.device)) / sharing + weights;
   return std::ranges::min(gather_values(ranks, std::vector{memory}));
 }
