@@ -103,6 +103,11 @@ void RunConfig::describe_training() {
       .at_least(0);
   o.add("optim.schedule", optim.schedule, "learning rate after the warm-up")
       .one_of({"constant", "cosine", "linear"});
+  o.add("optim.offload", optim.offload,
+        "what of AdamW's state lies in pinned host memory, from where each update streams it: "
+        "none; moments: both moments; all: also the fp32 masters; auto: the first of these with "
+        "which the run fits in the GPU's memory. The result is the same")
+      .one_of({"auto", "none", "moments", "all"});
 
   o.add("train.steps", train.steps, "total number of training steps").at_least(0);
   o.add("train.seed", train.seed, "seed of every random number of the run").at_least(0);

@@ -115,6 +115,7 @@ struct OptimConfig {
   double grad_clip = 1.0;
   std::int64_t warmup_steps = 0;
   std::string schedule = "constant";
+  std::string offload = "auto";
 };
 
 struct TrainConfig {

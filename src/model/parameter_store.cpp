@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include "core/check.h"
+#include "ops/host_memory.h"
 
 namespace antisd::inline model {
 namespace {
@@ -208,7 +209,7 @@ std::pair<std::int64_t, std::int64_t> ParameterStore::range_of(const ParameterBl
   return {std::min(part.index * size, elements), std::min((part.index + 1) * size, elements)};
 }
 
-void ParameterStore::make_optimizer_state(BlockPart part) {
+void ParameterStore::make_optimizer_state(BlockPart part, Offload offload) {
   const at::NoGradGuard no_grad;
   for (ParameterBlock& block : blocks_) {
     const std::span<Parameter> parameters = of(block);
@@ -216,9 +217,13 @@ void ParameterStore::make_optimizer_state(BlockPart part) {
     if (begin == end) continue;
     const auto fp32 = block.values.options().dtype(at::kFloat);
     const bool has_masters = block.values.scalar_type() != at::kFloat;
-    if (has_masters) block.masters = at::zeros({end - begin}, fp32);
-    block.first_moments = at::zeros({end - begin}, fp32);
-    block.second_moments = at::zeros({end - begin}, fp32);
+    const auto zeros = [&](bool on_host) {
+      return on_host ? host_zeros(end - begin, block.values.device())
+                     : at::zeros({end - begin}, fp32);
+    };
+    if (has_masters) block.masters = zeros(offload == Offload::kAll);
+    block.first_moments = zeros(offload != Offload::kNone);
+    block.second_moments = zeros(offload != Offload::kNone);
     for (Parameter& parameter : parameters) {
       if (!parameter.spec.trainable) continue;
       const std::int64_t place = piece_begin(parameters, parameter, Pieces::kOfTrainable);
@@ -263,28 +268,28 @@ void ParameterStore::place_values(const ParameterBlock& block, at::Tensor memory
 }
 
 void ParameterStore::take_gradients() {
+  for (Parameter& parameter : parameters_)
+    take_gradient(parameter);
+}
+
+void ParameterStore::take_gradient(Parameter& parameter) {
+  if (!parameter.spec.trainable) return;
+  at::Tensor& gradient = parameter.value.mutable_grad();
+  if (!gradient.defined() || gradient.scalar_type() == at::kFloat) return;
   const at::NoGradGuard no_grad;
-  for (ParameterBlock& block : blocks_) {
+  if (parameter.gradient_sum.defined()) {
+    parameter.gradient_sum.add_(gradient);
+  } else {
+    ParameterBlock& block = const_cast<ParameterBlock&>(block_of(parameter));
     const std::span<Parameter> parameters = of(block);
-    for (Parameter& parameter : parameters) {
-      if (!parameter.spec.trainable) continue;
-      at::Tensor& gradient = parameter.value.mutable_grad();
-      if (!gradient.defined()) continue;
-      if (gradient.scalar_type() == at::kFloat) continue;
-      if (parameter.gradient_sum.defined()) {
-        parameter.gradient_sum.add_(gradient);
-      } else {
-        if (!block.gradient_sums.defined()) {
-          block.gradient_sums =
-              allocate(parameters, Pieces::kOfTrainable, block.values.options().dtype(at::kFloat));
-        }
-        parameter.gradient_sum =
-            piece_of(block.gradient_sums, parameters, parameter, Pieces::kOfTrainable)
-                .copy_(gradient);
-      }
-      gradient.reset();
+    if (!block.gradient_sums.defined()) {
+      block.gradient_sums =
+          allocate(parameters, Pieces::kOfTrainable, block.values.options().dtype(at::kFloat));
     }
+    parameter.gradient_sum =
+        piece_of(block.gradient_sums, parameters, parameter, Pieces::kOfTrainable).copy_(gradient);
   }
+  gradient.reset();
 }
 
 void ParameterStore::drop_gradients() {

@@ -10,8 +10,9 @@
 // per kind of storage (values, gradient sums, masters, each moment), and a parameter's tensors are
 // pieces of it that start at multiples of kPieceElements; gaps are 0. So a block can be moved, cut
 // into parts or summed as one tensor. Ranks may divide masters and moments: each then holds the
-// part of every block that it updates. The last norm is in the head's block: both are needed at the
-// same time, after the last layer, also if the head is the embedding.
+// part of every block that it updates. They may lie on the host (offload.h). The last norm is in
+// the head's block: both are needed at the same time, after the last layer, also if the head is the
+// embedding.
 //
 // A quantised parameter has codes and scales instead of a value; it is frozen.
 //
@@ -27,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/offload.h"
 #include "model/parameter_spec.h"
 #include "ops/adamw.h"
 
@@ -115,8 +117,9 @@ class ParameterStore {
 
   // Lets trainable parameters collect gradients from now on.
   void require_gradients();
-  // Zero moments, and masters for values below fp32, for the trainable elements of a part.
-  void make_optimizer_state(BlockPart part = {});
+  // Zero moments, and masters for values below fp32, for the trainable elements of a part, on the
+  // values' device or on the host. RunError if the host's memory cannot be pinned.
+  void make_optimizer_state(BlockPart part = {}, Offload offload = Offload::kNone);
 
   const ParameterBlock& block_of(const Parameter& parameter) const;
   // Where a trainable parameter's elements begin in its block's trainable elements.
@@ -131,6 +134,7 @@ class ParameterStore {
 
   // Adds 16-bit gradients to their fp32 sums; fp32 gradients accumulate in place.
   void take_gradients();
+  void take_gradient(Parameter& parameter);
   void drop_gradients();  // and their sums
 
   // Of a block, with the gaps.

@@ -1,10 +1,13 @@
 #include "optim/adamw.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <ATen/core/grad_mode.h>
 
 #include "core/check.h"
+#include "dist/agreement.h"
 #include "ops/adamw.h"
 #include "ops/squared_norms.h"
 
@@ -35,10 +38,16 @@ AdamWOptions adamw_options(const OptimConfig& config) {
 }
 
 AdamW::AdamW(CausalLm& model, AdamWOptions options, Communicator& ranks, ShardOptions shard)
-    : model_(model), parameters_(model.parameters()), options_(options), ranks_(ranks) {
+    : model_(model),
+      parameters_(model.parameters()),
+      options_(options),
+      ranks_(ranks),
+      offload_(shard.offload),
+      streamed_elements_(shard.streamed_elements) {
   parameters_.require_gradients();
   if (ranks.size() == 1 && !shard.even_alone) {
-    parameters_.make_optimizer_state();
+    fold_ = std::make_unique<GradientFold>(parameters_);
+    parameters_.make_optimizer_state({}, offload_);
     return;
   }
   teams_ = std::make_unique<Teams>(ranks, shard.members);
@@ -50,7 +59,7 @@ AdamW::AdamW(CausalLm& model, AdamWOptions options, Communicator& ranks, ShardOp
     whole_between_ = shard.whole_between;
     end_passes();  // before more memory is needed
   }
-  parameters_.make_optimizer_state(teams_->part());
+  agree(ranks, [&] { parameters_.make_optimizer_state(teams_->part(), offload_); });
   const at::NoGradGuard no_grad;
   for (Parameter& parameter : parameters_)
     if (parameter.master.defined()) parameter.master.view({-1}).copy_(own_values(parameter));
@@ -76,11 +85,13 @@ void AdamW::make_whole() {
 }
 
 void AdamW::begin_round(int active) {
+  if (fold_) return fold_->begin();
   sum_->begin_round(active);
   if (shards_) shards_->begin_down([this](std::size_t layer) { sum_->send_above(layer); });
 }
 
 void AdamW::end_round() {
+  if (fold_) return fold_->end();
   if (shards_) shards_->end_down();
   sum_->end_round();
 }
@@ -101,6 +112,7 @@ at::Tensor AdamW::own_values(const Parameter& parameter) const {
 
 void AdamW::drop_gradients() {
   parameters_.drop_gradients();
+  if (fold_) fold_->drop();
   if (sum_) sum_->drop();
 }
 
@@ -184,6 +196,7 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
   }
   // The epsilon is torch.nn.utils.clip_grad_norm_'s.
   report.clip_scale = std::min(1.0, options_.grad_clip / (report.grad_norm + 1e-6));
+  std::optional<StreamedUpdate> streamed = start_streaming();  // before anything changes
   report.applied = true;
   ++steps_;
   const AdamWFactors factors = adamw_factors({.lr = lr,
@@ -192,16 +205,48 @@ UpdateReport AdamW::step(double lr, double gradient_scale) {
                                               .eps = options_.eps,
                                               .weight_decay = options_.weight_decay},
                                              steps_, report.clip_scale / gradient_scale);
-  for (Piece& piece : pieces) {
-    const Parameter& parameter = *piece.parameter;
-    adamw_step({own_values(parameter), parameter.master, piece.gradient, parameter.first_moment,
-                parameter.second_moment},
-               factors);
-    piece.gradient.reset();
-  }
+  update(std::move(pieces), factors, streamed);
   if (teams_) collect_values();
   end_passes();
   return report;
+}
+
+std::optional<StreamedUpdate> AdamW::start_streaming() const {
+  if (offload_ == Offload::kNone) return std::nullopt;
+  std::int64_t largest = kUpdateBlock;
+  for (const ParameterBlock& block : parameters_.blocks())
+    if (block.first_moments.defined()) largest = std::max(largest, block.first_moments.numel());
+  const bool has_masters = model_.dtype() != at::kFloat;
+  return StreamedUpdate({.offload = has_masters ? offload_ : Offload::kMoments,
+                         .device = model_.device(),
+                         .elements = std::min(streamed_elements_, largest)});
+}
+
+void AdamW::update(std::vector<Piece> pieces, const AdamWFactors& factors,
+                   std::optional<StreamedUpdate>& streamed) {
+  if (!streamed) {
+    for (Piece& piece : pieces) {
+      const Parameter& parameter = *piece.parameter;
+      adamw_step({own_values(parameter), parameter.master, piece.gradient, parameter.first_moment,
+                  parameter.second_moment},
+                 factors);
+      piece.gradient.reset();
+    }
+    return;
+  }
+  std::size_t next = 0;
+  for (const ParameterBlock& block : parameters_.blocks()) {
+    const std::span<const Parameter> parameters = std::as_const(parameters_).of(block);
+    std::vector<UpdatedElements> own;
+    for (; next < pieces.size() && pieces[next].parameter <= &parameters.back(); ++next) {
+      const Parameter& parameter = *pieces[next].parameter;
+      own.push_back({.begin = parameter.first_moment.storage_offset(),
+                     .values = own_values(parameter),
+                     .gradient = std::exchange(pieces[next].gradient, {}).view({-1})});
+    }
+    streamed->update(block, own, factors);
+  }
+  streamed->finish();
 }
 
 // Every member of a team has updated its part of each block; now all get all. One block travels

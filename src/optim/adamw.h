@@ -2,21 +2,16 @@
 // Weight decay applies to every parameter, as in torch.optim.AdamW by default.
 //
 //   AdamW optimizer(model, adamw_options(config.optim), ranks);
-//   for (const at::Tensor& loss : losses) {  // one per micro-batch
-//     loss.backward();
-//     optimizer.take_gradients();
+//   for (const auto& [active, loss] : rounds) {  // of micro-batches, one per rank
+//     optimizer.begin_round(active);             // the first `active` ranks have one
+//     if (ranks.rank() < active) loss.backward();
+//     optimizer.end_round();
 //   }
 //   const UpdateReport report = optimizer.step(schedule.at(step));
 //
-// With several ranks each has a part of the micro-batches, in rounds of one per rank:
-//
-//   optimizer.begin_round(active);           // the first `active` ranks have one
-//   if (ranks.rank() < active) loss.backward();
-//   optimizer.end_round();
-//
-// The ranks may divide masters and moments (teams.h). However they do, and however many they are,
-// on a CPU the weights after a step are bit for bit those of one process with the same
-// micro-batches.
+// The ranks may divide masters and moments (teams.h), and masters and moments may lie on the host
+// (streamed_update.h). However they do, and however many they are, on a CPU the weights after a
+// step are bit for bit those of one process with the same micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +24,9 @@
 #include "config/run_config.h"
 #include "dist/communicator.h"
 #include "model/causal_lm.h"
+#include "optim/gradient_fold.h"
 #include "optim/gradient_sum.h"
+#include "optim/streamed_update.h"
 #include "optim/teams.h"
 #include "optim/weight_shards.h"
 
@@ -44,7 +41,7 @@ struct AdamWOptions {
 
 AdamWOptions adamw_options(const OptimConfig& config);
 
-// How ranks divide the optimizer's work.
+// How ranks divide the optimizer's work, and where its state lies.
 struct ShardOptions {
   int members = 1;  // ranks that hold one copy of masters and moments between them
   // Whether a block's gradients are freed as soon as they are sent, and not at the end of the
@@ -55,6 +52,8 @@ struct ShardOptions {
   bool weights = false;
   bool whole_between = true;  // whether the weights are whole again between the updates
   bool even_alone = false;    // one rank goes the way of several too: for benchmarks
+  Offload offload = Offload::kNone;
+  std::int64_t streamed_elements = kStreamedElements;  // of a piece
 };
 
 struct UpdateReport {
@@ -68,19 +67,18 @@ class AdamW {
  public:
   // Lets the model's trainable parameters collect gradients, and allocates their masters and
   // moments in the store. The model and the ranks must outlive the optimizer. All ranks make it
-  // together.
+  // together. RunError if the host's memory for them cannot be pinned.
   AdamW(CausalLm& model, AdamWOptions options, Communicator& ranks, ShardOptions shard = {});
   ~AdamW();
 
-  // Call it after each micro-batch's backward pass if a step has several: it sums the gradients in
-  // fp32. Gradients of fp32 weights are summed in place.
-  void take_gradients() { parameters_.take_gradients(); }
   void drop_gradients();
 
   Communicator& ranks() const { return ranks_; }
 
-  // Around a backward pass with several ranks: sums the gradients over the ranks. All ranks call
-  // them; `active` is the number of those that have a micro-batch.
+  // Around a backward pass: sums the gradients over the ranks and rounds, in fp32. All ranks call
+  // them; `active` is the number of those that have a micro-batch. One process whose step has a
+  // single micro-batch may leave them out: its gradients are then used as they are, which takes
+  // half the memory of sums in fp32 and gives the same bits.
   void begin_round(int active);
   void end_round();
 
@@ -93,7 +91,8 @@ class AdamW {
 
   // Clips and updates in one pass over the memory. The gradients are cleared, applied or not.
   // Parameters without a gradient and frozen ones do not change. Synchronises with the device once,
-  // for the norm. `gradient_scale`: the factor by which the gradients are too large (see below).
+  // for the norm, and at the end if it streams. `gradient_scale`: the factor by which the gradients
+  // are too large (see below).
   // All ranks call it and get the same report.
   UpdateReport step(double lr, double gradient_scale = 1);
 
@@ -120,6 +119,9 @@ class AdamW {
   std::vector<double> squares_by_parameter(std::span<const Piece> pieces) const;
   void collect_values();
   std::int64_t part_elements(const ParameterBlock& block) const;  // of a team member
+  std::optional<StreamedUpdate> start_streaming() const;
+  void update(std::vector<Piece> pieces, const AdamWFactors& factors,
+              std::optional<StreamedUpdate>& streamed);
 
   CausalLm& model_;
   ParameterStore& parameters_;
@@ -127,8 +129,11 @@ class AdamW {
   Communicator& ranks_;
   std::unique_ptr<Teams> teams_;          // with several ranks
   std::unique_ptr<GradientSum> sum_;      // with several ranks
+  std::unique_ptr<GradientFold> fold_;    // with one
   std::unique_ptr<WeightShards> shards_;  // if they divide the weights
   bool whole_between_ = true;
+  Offload offload_;
+  std::int64_t streamed_elements_;
   std::int64_t steps_ = 0;
 };
 

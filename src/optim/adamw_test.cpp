@@ -167,9 +167,10 @@ TEST_F(AdamWTest, MicroBatchesAddUpInFp32) {
   Twins twins(recorded_, *alone_);
   for (int step = 0; step < 3; ++step) {
     for (int part = 0; part < 3; ++part) {
+      twins.small_optimizer->begin_round(1);
       set_gradients(twins.small, recorded_, gradient(step + part));
       twins.pass_gradients_on();
-      twins.small_optimizer->take_gradients();
+      twins.small_optimizer->end_round();
     }
     twins.small_optimizer->step(1e-3);
     twins.full_optimizer->step(1e-3);
@@ -227,8 +228,9 @@ TEST_F(AdamWTest, TakingTheOnlyGradientsChangesNothing) {
       CausalLm model(tiny_shape(), at::kCPU, dtype);
       set_weights(model, recorded_, "initial.");
       AdamW optimizer(model, kRecorded, *alone_);
+      if (take) optimizer.begin_round(1);
       set_gradients(model, recorded_, gradient(1));
-      if (take) optimizer.take_gradients();
+      if (take) optimizer.end_round();
       optimizer.step(1e-3);
       return copy_of(model);
     };
@@ -241,8 +243,9 @@ TEST_F(AdamWTest, BackwardPassesOfFp32WeightsAddUpByThemselves) {
   set_weights(model, recorded_, "initial.");
   AdamW optimizer(model, kRecorded, *alone_);
   for (int part = 0; part < 2; ++part) {
+    optimizer.begin_round(1);
     (model.parameters().at("embedding").value.square().sum() * 0.5).backward();
-    optimizer.take_gradients();
+    optimizer.end_round();
   }
   const double norm = recorded_.at("initial.embedding").norm().item<double>();
   EXPECT_NEAR(optimizer.step(1e-3).grad_norm, 2 * norm, 1e-5);
@@ -337,9 +340,10 @@ TEST_F(AdamWTest, AFrozenParameterHasNoStateAndStays) {
       parameter.spec.trainable = !is_frozen(parameter);
     AdamW optimizer(model, {.weight_decay = 0.1, .grad_clip = INFINITY}, *alone_);
     AdamW reference(whole, {.weight_decay = 0.1, .grad_clip = INFINITY}, *alone_);
+    optimizer.begin_round(1);
     set_gradients(model, recorded_, gradient(1));  // also of those that are frozen
     set_gradients(whole, recorded_, gradient(1));
-    optimizer.take_gradients();
+    optimizer.end_round();
     const double norm = optimizer.step(1e-2).grad_norm;
     EXPECT_LT(norm, reference.step(1e-2).grad_norm);
     EXPECT_GT(norm, 0);

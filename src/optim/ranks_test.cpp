@@ -74,15 +74,16 @@ void note(Outcome& outcome, const UpdateReport& report) {
   outcome.scales.push_back(report.clip_scale);
 }
 
-Outcome train_alone(at::ScalarType dtype, int micro_batches) {
+Outcome train_alone(at::ScalarType dtype, int micro_batches, ShardOptions shard = {}) {
   CausalLm model = random_model(dtype);
   const std::unique_ptr<Communicator> one = alone();
-  AdamW optimizer(model, kClipping, *one);
+  AdamW optimizer(model, kClipping, *one, shard);
   Outcome outcome;
   for (int step = 0; step < kSteps; ++step) {
     for (int m = 0; m < micro_batches; ++m) {
+      if (micro_batches > 1) optimizer.begin_round(1);
       go_back(model, step, m);
-      if (micro_batches > 1) optimizer.take_gradients();
+      if (micro_batches > 1) optimizer.end_round();
     }
     note(outcome, optimizer.step(1e-2));
   }
@@ -126,6 +127,32 @@ TEST(AdamWRanks, AnyNumberOfRanksGivesTheBitsOfOneProcess) {
                         fmt::format("rank {} of {}, {} members, {} micro-batches", ranks.rank(),
                                     size, members, micro_batches));
           });
+        }
+      }
+    }
+  }
+}
+
+// Pieces that cut parameters and hold several, and pieces that hold whole blocks.
+TEST(AdamWRanks, AStateOnTheHostGivesTheBitsOfAResidentOne) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int micro_batches : {1, 3}) {
+      const Outcome expected = train_alone(dtype, micro_batches);
+      for (const Offload offload : {Offload::kMoments, Offload::kAll}) {
+        for (const std::int64_t elements : {5 * kUpdateBlock, kStreamedElements}) {
+          const ShardOptions streamed = {.offload = offload, .streamed_elements = elements};
+          const std::string what = fmt::format("{} in pieces of {}, {} micro-batches",
+                                               offload_name(offload), elements, micro_batches);
+          expect_same(train_alone(dtype, micro_batches, streamed), expected, what);
+          for (const int members : {1, 3}) {
+            ShardOptions shard = streamed;
+            shard.members = members;
+            shard.gradients = members > 1;
+            run_ranks(3, [&](Communicator& ranks) {
+              expect_same(train_as(ranks, dtype, micro_batches, shard), expected,
+                          fmt::format("{}, {} members", what, members));
+            });
+          }
         }
       }
     }

@@ -14,7 +14,7 @@ double gib(double bytes) {
 }
 
 bool any_fits(const PlanInput& input) {
-  return std::ranges::any_of(forms_of(input), &ShardForm::fits);
+  return std::ranges::any_of(forms_of(input), &StateForm::fits);
 }
 
 // The same with more settings.
@@ -24,7 +24,7 @@ bool fits_with(const PlanInput& input, const std::vector<std::string>& settings)
   for (const std::string& setting : settings)
     other.options().assign(setting);
   other.resolve();
-  return any_fits({other, input.shape, input.machine, input.shard});
+  return any_fits({other, input.shape, input.machine, input.set});
 }
 
 std::string phase_that_needs_most(const RunPlan& plan) {
@@ -44,13 +44,22 @@ void advise_how_to_fit(const PlanInput& input, RunPlan& plan) {
   const auto try_setting = [&](const std::string& setting) {
     if (fits_with(input, {setting})) plan.advice.push_back(setting);
   };
-  if (!plan.chosen && plan.machine.gpus > 1) {
+  const Offload offload = plan.ranks.offload;
+  if (!plan.shard_chosen && plan.machine.gpus > 1) {
     for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kWeights}) {
       if (shard == plan.ranks.shard) continue;
-      const double needed = memory_of(input, shard).needed();
+      const double needed = memory_of(input, shard, offload).needed();
       if (needed <= plan.available)
         plan.advice.push_back(fmt::format("dist.shard={}", shard_name(shard)));
     }
+  }
+  for (const Offload more : kOffloads) {
+    if (plan.offload_chosen || more <= offload) continue;
+    const MemoryPlan memory = memory_of(input, plan.ranks.shard, more);
+    if (memory.needed() > plan.available) continue;
+    plan.advice.push_back(fmt::format("optim.offload={} ({:.1f} GiB of host memory a rank)",
+                                      offload_name(more), gib(memory.total(MemoryTime::kOnHost))));
+    break;
   }
   if (plan.smallest_gpus > 0) {
     plan.advice.push_back(fmt::format("{} GPUs of this kind ({} of memory each)",
@@ -99,6 +108,8 @@ void advise_on_sampling(const RunConfig& config, RunPlan& plan) {
     plan.advice.emplace_back(plan.ranks.shard < Shard::kGradients
                                  ? "more GPUs, or a dist.shard that divides more"
                                  : "more GPUs");
+    if (plan.ranks.offload != Offload::kAll)
+      plan.advice.emplace_back("optim.offload=all, where the host has the memory");
     return;
   }
   plan.limit = "sampling: reading weights, keys and values for every token";
@@ -146,9 +157,12 @@ int smallest_that_fits(const PlanInput& input) {
 
 void add_advice(const PlanInput& input, RunPlan& plan) {
   if (!plan.fits) return advise_how_to_fit(input, plan);
-  if (plan.chosen && plan.ranks.shard != Shard::kNone)
+  if (plan.shard_chosen && plan.ranks.shard != Shard::kNone)
     plan.advice.push_back(
         fmt::format("dist.shard={}, as this plan takes it to be", shard_name(plan.ranks.shard)));
+  if (plan.ranks.offload != Offload::kNone)
+    plan.notes.push_back(fmt::format("each rank needs {:.1f} GiB of host memory",
+                                     gib(plan.memory.total(MemoryTime::kOnHost))));
   advise_on_speed(input.config, plan);
 }
 

@@ -37,6 +37,7 @@ constexpr std::pair<const char*, double Rates::*> kRates[] = {
     {"reserve", &Rates::reserve},
     {"link_share", &Rates::link_share},
     {"host_copy", &Rates::host_copy},
+    {"host_stream", &Rates::host_stream},
     {"disk", &Rates::disk},
     {"messages", &Rates::messages}};
 

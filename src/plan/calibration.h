@@ -43,7 +43,7 @@ struct Rates {
   double read = 0, decode_layer = 0, sampling_start = 0;
   double exchange = 0, exchange_start = 0, fetch = 0;
   double reserve = 0;
-  double link_share = 0, host_copy = 0, disk = 0, messages = 0;
+  double link_share = 0, host_copy = 0, host_stream = 0, disk = 0, messages = 0;
 };
 
 Rates rates_of(const Card& card);

@@ -1,9 +1,12 @@
-// What is planned, and the memory that each form of dist.shard needs for it.
+// What is planned, and the memory that each form of dist.shard and optim.offload needs for it.
 //
-//   const PlanInput input{config, shape, machine, shard_of_name(config.dist.shard)};
-//   for (const ShardForm& form : forms_of(input)) print(shard_name(form.shard), form.needed);
+//   const PlanInput input{config, shape, machine, set_forms(config)};
+//   for (const StateForm& form : forms_of(input))
+//     print(shard_name(form.shard), offload_name(form.offload), form.needed);
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,8 +17,13 @@
 namespace antisd::inline plan {
 
 const char* shard_name(Shard shard);  // as dist.shard has it
-// The form that dist.shard names; nothing for "auto".
-std::optional<Shard> shard_of_name(const std::string& name);
+
+// What dist.shard and optim.offload name; nothing for "auto".
+struct SetForms {
+  std::optional<Shard> shard;
+  std::optional<Offload> offload;
+};
+SetForms set_forms(const RunConfig& config);
 
 // Those that a run may have, the ones that divide less first: weights are only divided where layers
 // are recomputed.
@@ -26,28 +34,42 @@ struct PlanInput {
   const RunConfig& config;
   const ModelShape& shape;
   Machine machine;
-  std::optional<Shard> shard;  // nothing: the first that fits, but for `none` of several ranks
+  SetForms set;
 };
 
-// One form of dist.shard on the machine.
-struct ShardForm {
+// One form of dist.shard and optim.offload on the machine.
+struct StateForm {
   Shard shard = Shard::kNone;
-  double needed = 0;  // bytes of a rank
+  Offload offload = Offload::kNone;
+  double needed = 0, on_host = 0;  // bytes of a rank
   bool fits = false;
 };
 
-// The form that a run with several ranks takes where dist.shard is open: the first that fits.
-// Masters and moments that are held once leave more for the cache at hardly any cost, so the choice
-// begins with those. Where none fits, the one that needs least.
-const ShardForm& chosen_form(const std::vector<ShardForm>& forms);
+// Bytes that a rank may use.
+struct Room {
+  double device = 0;
+  double host = std::numeric_limits<double>::infinity();
+};
+
+// The forms for so many ranks: those with less on the host first, of these those that divide less
+// first. Where optim.offload is open, what the host has no room for is left out, and on a CPU all
+// but `none`.
+std::vector<StateForm> possible_forms(
+    const RunConfig& config, const SetForms& set, int ranks, at::Device device, const Room& room,
+    const std::function<MemoryPlan(Shard shard, Offload offload)>& plan_of);
+
+// The form that a run takes where dist.shard or optim.offload is open: the first that fits. Masters
+// and moments that several ranks hold once leave more for the cache at hardly any cost, so the
+// choice begins with those. Where none fits, the one that needs least.
+const StateForm& chosen_form(const std::vector<StateForm>& forms);
 
 at::ScalarType dtype_of(const RunConfig& config);  // on a GPU
-RankDivision division_of(const PlanInput& input, Shard shard);
+RankDivision division_of(const PlanInput& input, Shard shard, Offload offload);
 // `memory`: as for plan_memory.
-MemoryPlan memory_of(const PlanInput& input, Shard shard, double memory = 0);
+MemoryPlan memory_of(const PlanInput& input, Shard shard, Offload offload, double memory = 0);
 double available_on(const Card& card);  // bytes for this program
 
-// The forms that the input allows, those that divide less first.
-std::vector<ShardForm> forms_of(const PlanInput& input);
+// The forms that the input allows. Nothing is known of the host.
+std::vector<StateForm> forms_of(const PlanInput& input);
 
 }  // namespace antisd::inline plan

@@ -36,7 +36,9 @@ void add_step_lines(const RunPlan& plan, std::vector<std::string>& lines) {
                       step.sampling.preemptions));
   seconds(step.scoring, "scoring");
   seconds(step.update,
-          fmt::format("update: {} micro-batches in {} rounds", step.micro_batches, step.rounds));
+          fmt::format("update: {} micro-batches in {} rounds", step.micro_batches, step.rounds) +
+              (step.streaming > 0 ? fmt::format("; {:.1f} more by optim.offload", step.streaming)
+                                  : ""));
   seconds(step.traffic.exposed,
           fmt::format("collectives, and {:.1f} hidden behind the update", step.traffic.hidden));
   seconds(step.seconds(), "a step");
@@ -77,13 +79,21 @@ std::vector<std::string> plan_lines(const RunPlan& plan) {
     lines.push_back(
         line("memory", fmt::format("{}  in all            {:<8}", size_of(phase_bytes(plan, phase)),
                                    phase_name(phase))));
-  std::string forms;
-  for (const ShardForm& form : plan.forms)
-    forms += fmt::format("{}{} {:.1f}", forms.empty() ? "" : ", ", shard_name(form.shard),
-                         form.needed / (1 << 30));
+  std::string shards, offloads;
+  for (const StateForm& form : plan.forms) {
+    const auto add = [&](std::string& text, const char* name) {
+      text += fmt::format("{}{} {:.1f}", text.empty() ? "" : ", ", name, form.needed / (1 << 30));
+    };
+    if (form.offload == plan.ranks.offload) add(shards, shard_name(form.shard));
+    if (form.shard == plan.ranks.shard) add(offloads, offload_name(form.offload));
+  }
+  const auto chosen = [](bool is) { return is ? " (not set: chosen by memory)" : ""; };
   lines.push_back(
       line("dist.shard", fmt::format("{}{}; GiB needed: {}", shard_name(plan.ranks.shard),
-                                     plan.chosen ? " (not set: chosen by memory)" : "", forms)));
+                                     chosen(plan.shard_chosen), shards)));
+  lines.push_back(
+      line("offload", fmt::format("{}{}; GiB needed: {}", offload_name(plan.ranks.offload),
+                                  chosen(plan.offload_chosen), offloads)));
   lines.push_back(
       line("fits", fmt::format("{}: {:.1f} GiB needed, {:.1f} of a card", plan.fits ? "yes" : "NO",
                                plan.memory.needed() / (1 << 30), plan.available / (1 << 30))));
@@ -129,9 +139,13 @@ Json json_of(const RunPlan& plan) {
   memory["phases"]["always"] = plan.memory.total(MemoryTime::kAlways);
   for (const MemoryTime phase : kPhases)
     memory["phases"][phase_name(phase)] = phase_bytes(plan, phase);
-  Json forms;
-  for (const ShardForm& form : plan.forms)
-    forms[shard_name(form.shard)] = {{"needed", form.needed}, {"fits", form.fits}};
+  Json forms, offloads;
+  for (const StateForm& form : plan.forms) {
+    const Json described = {
+        {"needed", form.needed}, {"on_host", form.on_host}, {"fits", form.fits}};
+    if (form.offload == plan.ranks.offload) forms[shard_name(form.shard)] = described;
+    if (form.shard == plan.ranks.shard) offloads[offload_name(form.offload)] = described;
+  }
   Json report = {{"fits", plan.fits},
                  {"step_seconds", plan.step ? Json(plan.step_seconds()) : Json(nullptr)},
                  {"ranks", plan.ranks.size},
@@ -140,8 +154,11 @@ Json json_of(const RunPlan& plan) {
                  {"model", plan.model},
                  {"parameters", plan.parameters},
                  {"shard", shard_name(plan.ranks.shard)},
-                 {"shard_chosen", plan.chosen},
+                 {"shard_chosen", plan.shard_chosen},
                  {"forms", forms},
+                 {"offload", offload_name(plan.ranks.offload)},
+                 {"offload_chosen", plan.offload_chosen},
+                 {"offloads", offloads},
                  {"memory", memory},
                  {"layers", plan.memory.layers},
                  {"kept_layers", plan.memory.kept_layers},
@@ -158,6 +175,7 @@ Json json_of(const RunPlan& plan) {
                          {"longest_response", step.sampling.longest},
                          {"scoring", step.scoring},
                          {"update", step.update},
+                         {"streaming", step.streaming},
                          {"collectives_exposed", step.traffic.exposed},
                          {"collectives_hidden", step.traffic.hidden},
                          {"saving", plan.save_exposed},

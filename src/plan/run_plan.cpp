@@ -20,7 +20,7 @@ void check_machine(const Machine& machine) {
 }
 
 void add_seconds(const PlanInput& input, const Lengths& lengths, RunPlan& plan) {
-  const auto& [config, shape, machine, shard] = input;
+  const auto& [config, shape, machine, set] = input;
   const StepModel model(config, shape, machine, plan.ranks, plan.memory.kept_layers);
   plan.step = model.step(lengths, plan.cache_bytes);
   const Rates& rates = model.pass_time().rates();
@@ -52,19 +52,20 @@ double RunPlan::hours() const {
 }
 
 RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
-  const auto& [config, shape, machine, shard] = input;
+  const auto& [config, shape, machine, set] = input;
   check_machine(machine);
   RunPlan plan{.model = config.model.path,
                .parameters = static_cast<double>(shape.parameter_count()),
                .machine = machine,
-               .chosen = machine.gpus > 1 && !shard,
+               .shard_chosen = machine.gpus > 1 && !set.shard,
+               .offload_chosen = !set.offload,
                .forms = forms_of(input),
                .available = available_on(machine.card),
                .steps = config.train.steps,
                .lengths = lengths.text()};
-  const ShardForm& form = plan.chosen ? chosen_form(plan.forms) : plan.forms.front();
-  plan.ranks = division_of(input, form.shard);
-  plan.memory = memory_of(input, form.shard, plan.available);
+  const StateForm& form = chosen_form(plan.forms);
+  plan.ranks = division_of(input, form.shard, form.offload);
+  plan.memory = memory_of(input, form.shard, form.offload, plan.available);
   plan.fits = form.fits;
   plan.cache_bytes = plan.memory.cache_bytes(plan.available);
   plan.cache_tokens = static_cast<std::int64_t>(

@@ -1,8 +1,8 @@
 // What a training run needs and how long it takes on a machine that need not be there.
 //
 //   const Machine machine{.card = find_card("h20"), .gpus = 16, .per_node = 8};
-//   const RunPlan plan = plan_run({config, shape, machine, shard_of_name(config.dist.shard)},
-//   lengths); std::cout << text_of(plan);   // or json_of(plan).dump()
+//   const RunPlan plan = plan_run({config, shape, machine, set_forms(config)}, lengths);
+//   std::cout << text_of(plan);   // or json_of(plan).dump()
 //
 // It needs no weights and no data. Everything is a prediction; the rates behind it are
 // calibration.jsonl's.
@@ -22,8 +22,8 @@ struct RunPlan {
   double parameters = 0;
   Machine machine;
   RankDivision ranks;
-  bool chosen = false;  // the form is not the input's
-  std::vector<ShardForm> forms;
+  bool shard_chosen = false, offload_chosen = false;  // not the input's
+  std::vector<StateForm> forms;
 
   MemoryPlan memory;
   double available = 0;  // bytes of a card for this program

@@ -203,6 +203,19 @@ double StepModel::pass_seconds(std::span<const PassSequence> own,
   return seconds;
 }
 
+// Of masters and moments, that an update streams each way.
+double StepModel::host_bytes() const {
+  switch (ranks_.offload) {
+    case Offload::kNone:
+      return 0;
+    case Offload::kMoments:
+      return 8 * held_.own_part();
+    case Offload::kAll:
+      return 12 * held_.own_part();
+  }
+  return 0;
+}
+
 void StepModel::add_update(const std::vector<GroupLengths>& groups, StepTime& step) const {
   const auto size = static_cast<std::size_t>(ranks_.size);
   // Gradients of layers travel while others are computed; with divided weights, so do the layers,
@@ -243,13 +256,16 @@ void StepModel::add_update(const std::vector<GroupLengths>& groups, StepTime& st
       ++once.rounds;
     }
     const bool sums = ranks_.size > 1 || runs.size() > 1;
-    once.update += time_.adamw(held_.own_part(), sums ? 4 : kElementBytes);
+    const double adamw = time_.adamw(held_.own_part(), sums ? 4 : kElementBytes);
+    once.streaming = std::max(0.0, host_bytes() / rates.host_stream - adamw);
+    once.update += adamw + once.streaming;
     // Teams exchange sums; members collect values, divided ones too.
     const int teams = ranks_.size / ranks_.members;
     once.traffic.exposed += spread(kElementBytes * held_.trainable(), ranks_.members);
     if (teams > 1) once.traffic.exposed += spread(4 * held_.own_chunk() * teams, ranks_.size);
     for (std::int64_t epoch = 0; epoch < config_.train.epochs; ++epoch) {
       step.update += once.update;
+      step.streaming += once.streaming;
       step.traffic += once.traffic;
       step.rounds += once.rounds;
     }

@@ -33,6 +33,7 @@ struct StepTime {
   double sampling_unbounded = 0;  // of the slowest with a cache for all of its responses
   double sampling_start = 0;
   double scoring = 0, update = 0;  // of the slowest rank; without what ranks wait for each other
+  double streaming = 0;            // of the update: what a state on the host adds
   Traffic traffic;
   std::int64_t micro_batches = 0, rounds = 0;
 
@@ -64,6 +65,7 @@ class StepModel {
   void add_scoring(const std::vector<GroupLengths>& groups, StepTime& step) const;
   void add_update(const std::vector<GroupLengths>& groups, StepTime& step) const;
   double pass_seconds(std::span<const PassSequence> own, std::span<const PassSequence> shown) const;
+  double host_bytes() const;
   // Of `bytes` that each of `size` neighbouring ranks sends in equal parts to all of them.
   double spread(double bytes, int size) const;
 

@@ -149,10 +149,10 @@ UpdateReport GradientPass::update(double lr, const PassBatch& batch, MeanOver me
 }
 
 void GradientPass::add_gradients(const PassBatch& batch, MeanOver mean, Objective& objective) {
-  const bool alone = ranks_.size() == 1;
   const std::vector<IndexRange> runs =
       cut_sequences(batch.sequences, options_.micro_batch_tokens,
                     options_.micro_batches > 0 ? options_.micro_batches : ranks_.size());
+  const bool sums = ranks_.size() > 1 || runs.size() > 1;
   std::vector<MicroBatchResult> results(runs.size());
   std::vector<at::Tensor> loss_sums(runs.size());
   const auto size = static_cast<std::size_t>(ranks_.size());
@@ -172,13 +172,9 @@ void GradientPass::add_gradients(const PassBatch& batch, MeanOver mean, Objectiv
       });
       in_step(ranks_, [&] {
         with_tensor_errors([&] {
-          if (!alone) optimizer_.begin_round(static_cast<int>(active));
+          if (sums) optimizer_.begin_round(static_cast<int>(active));
           if (forward) go_back(model_, forward->view, forward->derivative);
-          if (!alone) {
-            optimizer_.end_round();
-          } else if (runs.size() > 1) {
-            optimizer_.take_gradients();
-          }
+          if (sums) optimizer_.end_round();
         });
       });
       if (!forward) continue;

@@ -71,6 +71,13 @@ double Holdings::own_part() const {
   return sum([&](const Block& b) { return part(b.trainable); });
 }
 
+double Holdings::largest_own_part() const {
+  std::int64_t largest = 0;
+  for (const Block& block : blocks_)
+    largest = std::max(largest, part(block.trainable));
+  return static_cast<double>(largest);
+}
+
 double Holdings::own_part_of_layers() const {
   const int teams = ranks_.size / ranks_.members;
   return sum([&](const Block& b) { return b.is_layer ? chunk(b.all) * teams : 0; });

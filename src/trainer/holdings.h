@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/model_shape.h"
+#include "model/offload.h"
 
 namespace antisd::inline trainer {
 
@@ -20,6 +21,7 @@ struct RankDivision {
   int size = 1;     // ranks of the run
   int members = 1;  // of a team (optim/teams.h); 1 for Shard::kNone
   Shard shard = Shard::kNone;
+  Offload offload = Offload::kNone;  // what of masters and moments is on the host
 };
 
 class Holdings {
@@ -37,7 +39,8 @@ class Holdings {
   double trainable_beside_layers() const;
   double largest_layer() const;
 
-  double own_part() const;  // masters and moments: those of the first member
+  double own_part() const;          // masters and moments: those of the first member
+  double largest_own_part() const;  // of a block
   // Values of layers where weights are divided (optim/weight_shards.h): parts have one size, so a
   // layer that was collected is longer by the last part's rest.
   double own_part_of_layers() const;

@@ -9,6 +9,7 @@
 #include "inference/engine_memory.h"
 #include "model/activation_bytes.h"
 #include "ops/token_scores.h"
+#include "optim/streamed_update.h"
 
 namespace antisd::inline trainer {
 namespace {
@@ -96,9 +97,14 @@ class Planner {
       add("weights", element_ * held_.all(), MemoryTime::kAlways, each());
     }
     add_quantized();
+    const auto place = [&](bool on_host) {  // which a CPU's own memory is already
+      return on_host && !device_.is_cpu() ? MemoryTime::kOnHost : MemoryTime::kAlways;
+    };
     if (!fp32_)
-      add("masters", 4 * held_.own_part(), MemoryTime::kAlways, "4 bytes a parameter" + shared);
-    add("moments", 8 * held_.own_part(), MemoryTime::kAlways, "2 x 4 bytes a parameter" + shared);
+      add("masters", 4 * held_.own_part(), place(ranks_.offload == Offload::kAll),
+          "4 bytes a parameter" + shared);
+    add("moments", 8 * held_.own_part(), place(ranks_.offload != Offload::kNone),
+        "2 x 4 bytes a parameter" + shared);
   }
 
   // A frozen base, whole on every rank. A product converts a matrix while it runs.
@@ -159,8 +165,13 @@ class Planner {
   MemoryPart last_gradients() const {
     MemoryPart part{.name = "gradients", .when = MemoryTime::kUpdate};
     if (ranks_.size == 1) {
-      part.bytes = fp32_ && several_rounds() ? 0 : element_ * held_.gradients();
-      part.how = each();
+      // Over micro-batches those of layers are added to the sums one by one (GradientFold), and
+      // fp32 ones are the sums.
+      const bool folded = several_rounds();
+      const double there =
+          folded ? held_.trainable_beside_layers() + held_.largest_layer() : held_.gradients();
+      part.bytes = folded && fp32_ ? 0 : element_ * there;
+      part.how = each() + (folded ? ": embedding, head and a layer" : "");
       return part;
     }
     // Embedding and head are sent when the backward pass has ended (GradientSum).
@@ -233,6 +244,19 @@ class Planner {
             gradients_at(layer)};
   }
 
+  // The optimizer's step with a state on the host: what is streamed, and gradients that are not in
+  // the sums.
+  std::vector<MemoryPart> streaming_moment() const {
+    const double kinds = !fp32_ && ranks_.offload == Offload::kAll ? 3 : 2;
+    const double piece = std::min(double(kStreamedElements), held_.largest_own_part());
+    const double gradients = several_rounds()   ? 0
+                             : ranks_.size == 1 ? element_ * held_.gradients()
+                                                : 4 * held_.own_chunk();
+    return {{"stream buffers", kStreamBuffers * kinds * 4 * piece, MemoryTime::kUpdate,
+             fmt::format("{} pieces of {:.0f} elements", kStreamBuffers, piece)},
+            {"gradients", gradients, MemoryTime::kUpdate, "in the optimizer's step"}};
+  }
+
   // A backward pass frees activations while it makes gradients, so that not all of both are there
   // at a time: the parts are those of the moment that needs most.
   void add_backward_pass() {
@@ -241,6 +265,8 @@ class Planner {
       std::vector<MemoryPart> moment = layer_moment(layer);
       if (sum_of(moment) > sum_of(most)) most = std::move(moment);
     }
+    if (ranks_.offload != Offload::kNone && sum_of(streaming_moment()) > sum_of(most))
+      most = streaming_moment();
     for (MemoryPart& part : most)
       if (part.bytes > 0) plan_.parts.push_back(std::move(part));
   }
@@ -299,6 +325,8 @@ const char* phase_name(MemoryTime when) {
       return "scoring";
     case MemoryTime::kUpdate:
       return "update";
+    case MemoryTime::kOnHost:
+      return "on host";
   }
   return "";
 }

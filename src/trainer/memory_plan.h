@@ -24,8 +24,9 @@
 
 namespace antisd::inline trainer {
 
-enum class MemoryTime { kAlways, kRollout, kScoring, kUpdate };
-const char* phase_name(MemoryTime when);  // "always", "sampling", "scoring", "update"
+enum class MemoryTime { kAlways, kRollout, kScoring, kUpdate, kOnHost };
+// "always", "sampling", "scoring", "update"; "on host": always, and not on the device.
+const char* phase_name(MemoryTime when);
 
 struct MemoryPart {
   std::string name;

@@ -164,6 +164,55 @@ TEST(MemoryPlan, DividedLayersAreCountedToTheByte) {
   }
 }
 
+TEST(MemoryPlan, AStateOnTheHostIsCountedToTheByte) {
+  RunConfig config;
+  config.rollout.max_sequence_tokens = config.train.micro_batch_tokens = 8;
+  const Method method = resolve_method(config.method, config.loss);
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int size : {1, 3}) {
+      CausalLm model(small_shape(true), at::kCPU, dtype);
+      model.parameters().make_optimizer_state({0, size, 1}, Offload::kAll);
+      const HeldBytes held(model.parameters());
+      const auto plan = [&](Offload offload) {
+        return plan_memory(model.shape(), config, method, at::kCUDA, dtype,
+                           {.size = size,
+                            .members = size,
+                            .shard = size > 1 ? Shard::kOptimizer : Shard::kNone,
+                            .offload = offload});
+      };
+      const MemoryPlan none = plan(Offload::kNone), moments = plan(Offload::kMoments),
+                       all = plan(Offload::kAll);
+      EXPECT_EQ(none.total(MemoryTime::kOnHost), 0);
+      EXPECT_EQ(moments.total(MemoryTime::kOnHost), held.moments);
+      EXPECT_EQ(all.total(MemoryTime::kOnHost), held.moments + held.masters);
+      EXPECT_EQ(none.total(MemoryTime::kAlways) - moments.total(MemoryTime::kAlways), held.moments);
+      EXPECT_EQ(none.total(MemoryTime::kAlways) - all.total(MemoryTime::kAlways),
+                held.moments + held.masters);
+      // A CPU has nothing beside its own memory.
+      EXPECT_EQ(
+          plan_memory(model.shape(), config, method, at::kCPU, dtype, {.offload = Offload::kAll})
+              .total(MemoryTime::kOnHost),
+          0);
+    }
+  }
+}
+
+// Over micro-batches only a layer's gradients, the embedding's and the last norm's are there beside
+// the sums. With few tokens the optimizer's step needs more: three buffers of a whole layer.
+TEST(MemoryPlan, GradientsAreFoldedAndPiecesStreamed) {
+  RunConfig config;
+  config.rollout.max_sequence_tokens = config.train.micro_batch_tokens = 8;
+  const Method method = resolve_method(config.method, config.loss);
+  constexpr double kPiece = 4096, kLayer = 8 * kPiece;
+  const auto plan = [&](Offload offload) {
+    return plan_memory(small_shape(false), config, method, at::kCUDA, at::kBFloat16,
+                       {.offload = offload});
+  };
+  EXPECT_EQ(part(plan(Offload::kNone), "gradients"), 2 * (kLayer + 96 * 32 + 32));
+  EXPECT_EQ(part(plan(Offload::kMoments), "stream buffers"), 3 * 2 * 4 * kLayer);
+  EXPECT_EQ(part(plan(Offload::kAll), "stream buffers"), 3 * 3 * 4 * kLayer);
+}
+
 // Worked by hand. A layer of the dense model has 8 parameters of at most 4,096 elements, each in a
 // piece of 4,096: qkv 64 x 32, output 32 x 32, gate and up 96 x 32, down 32 x 48, four norms.
 // Embedding 96 x 32 and last norm are a piece each.

@@ -28,11 +28,12 @@ void SlowTeacher::follow(const CausalLm& student, const AdamW& optimizer, double
     for (const Parameter& own : parameters.of(block)) {
       if (own.quantized.defined()) continue;  // never changes
       const bool has_master = masters.defined() && own.spec.trainable;
+      at::Tensor& average = average_.parameters().at(own.name()).value;
       const at::Tensor exact =
           has_master ? masters.narrow(0, parameters.place_in_block(own), own.spec.count())
                            .view(own.spec.sizes)
+                           .to(average.device())  // they may lie on the host
                      : own.value.detach();
-      at::Tensor& average = average_.parameters().at(own.name()).value;
       // Uninitialised weights may be NaN, which a factor of 0 does not remove.
       rate == 1 ? average.copy_(exact) : average.lerp_(exact, rate);
     }

@@ -12,6 +12,7 @@
 #include "eval/benchmark.h"
 #include "model/causal_lm.h"
 #include "ops/device.h"
+#include "ops/host_memory.h"
 #include "optim/schedule.h"
 #include "plan/run_plan.h"
 #include "reward/grader.h"
@@ -177,19 +178,17 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
                  Report& report, const Warn& warn) {
   Machine machine = machine_at_hand(options);
   const int team = config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
-  const auto memory_of = [&](Shard form, double memory) {
+  const auto memory_of = [&](Shard form, Offload offload, double memory = 0) {
     return plan_memory(shape, config, resolve_method(config.method, config.loss), device, dtype,
-                       {machine.gpus, form == Shard::kNone ? 1 : team, form}, memory);
+                       {machine.gpus, form == Shard::kNone ? 1 : team, form, offload}, memory);
   };
   const double available = static_cast<double>(available_memory(device));
-  std::vector<ShardForm> forms;
-  for (const Shard form : shard_forms(config)) {
-    const double needed = memory_of(form, 0).needed();
-    forms.push_back({form, needed, needed <= available});
-  }
-  const Shard automatic = machine.gpus > 1 ? chosen_form(forms).shard : Shard::kNone;
-  const Shard shard = shard_of_name(config.dist.shard).value_or(automatic);
-  const MemoryPlan memory = memory_of(shard, available);
+  const double on_host = static_cast<double>(available_memory(at::kCPU)) / machine.per_node;
+  const StateForm form = chosen_form(
+      possible_forms(config, set_forms(config), machine.gpus, device,
+                     {available, std::max(0.0, on_host - kHostReserve)},
+                     [&](Shard shard, Offload offload) { return memory_of(shard, offload); }));
+  const MemoryPlan memory = memory_of(form.shard, form.offload, available);
   report.gap();
   report.lines(memory_lines(memory));
   report.line("memory",
@@ -201,7 +200,7 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
   if (const Card* card = card_at_hand(device)) {
     machine.card = *card;
     report.lines(plan_lines(
-        plan_run({config, shape, machine, shard},
+        plan_run({config, shape, machine, {form.shard, form.offload}},
                  Lengths::within(std::min(config.rollout.max_sequence_tokens, shape.max_positions),
                                  prompt_tokens, static_cast<std::uint64_t>(config.train.seed)))));
   } else {
@@ -209,12 +208,17 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
         "seconds",
         fmt::format("not known for {}; `antisd plan` has them for other machines", device.str()));
   }
+  if (form.offload != Offload::kNone)
+    report.line("host", fmt::format("{:8.2f} GiB  of each rank by optim.offload = {}; {:.2f} GiB "
+                                    "are free for each",
+                                    form.on_host / (1 << 30), offload_name(form.offload),
+                                    on_host / (1 << 30)));
   if (memory.needed() <= available) return;
   // Only a warning: a run may be planned on another machine.
   warn(fmt::format(
       "training needs about {:.1f} GiB, {} has {:.1f} GiB free: another device, a smaller "
       "train.micro_batch_tokens or rollout.max_sequence_tokens, model.gradient_checkpointing, "
-      "dist.shard, or a smaller model",
+      "dist.shard, optim.offload, or a smaller model",
       memory.needed() / (1 << 30), device.str(), available / (1 << 30)));
 }
 

@@ -74,8 +74,7 @@ std::function<int()> add_plan(CLI::App& app) {
                                           ? std::min(options->per_node, options->gpus)
                                           : std::min(8, options->gpus),
                           .network = options->link_gb_s * 1e9};
-    const RunPlan plan =
-        plan_run({config, shape, machine, shard_of_name(config.dist.shard)}, lengths);
+    const RunPlan plan = plan_run({config, shape, machine, set_forms(config)}, lengths);
     std::cout << (options->json ? json_of(plan).dump(1) + "\n" : text_of(plan));
     return 0;
   };

@@ -42,8 +42,9 @@ TEST_F(Plan, WhatDoesNotFitIsAnAnswerToo) {
   const Outcome outcome = plan("qwen3-30b-a3b/grpo.toml", "--device rtx4090 --gpus 2");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("fits         NO"), HasSubstr("limit        memory:")));
-  EXPECT_EQ(Json::parse(plan("qwen3-8b/grpo.toml", "--device h200 --json").out)["smallest_gpus"],
-            2);
+  const std::string eight = "--device h200 --json optim.offload=";
+  EXPECT_EQ(Json::parse(plan("qwen3-8b/grpo.toml", eight + "none").out)["smallest_gpus"], 2);
+  EXPECT_EQ(Json::parse(plan("qwen3-8b/grpo.toml", eight + "auto").out)["smallest_gpus"], 1);
 }
 
 TEST_F(Plan, AFrozenBaseAloneTrainsNothing) {

@@ -1,11 +1,13 @@
 #include "cli/weights/shard_choice.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "ops/device.h"
+#include "ops/host_memory.h"
 #include "plan/plan_input.h"
 #include "trainer/memory_plan.h"
 
@@ -13,48 +15,81 @@ namespace antisd::inline cli {
 namespace {
 
 constexpr double kGiB = 1 << 30;
+constexpr double kPinSeconds = 0.6;  // per GiB; 92 GiB took 53 s on an H200's host
 
-// What each rank may use of its device, weights included, on the rank that has least. Ranks on one
-// device share what is free there.
-double least_memory(const ShardedRun& run, Communicator& ranks) {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  const std::string own = fmt::format("{} {}", host, run.device.str());
+// What each rank may use of its device, weights included, and of its host, on the rank that has
+// least. Ranks on one device or host share what is free there.
+Room least_room(const ShardedRun& run, Communicator& ranks) {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  const std::string host = fmt::format("{} ", name), own = host + run.device.str();
   const std::vector<std::string> all = ranks.gather(own);  // all have loaded their weights
-  const auto sharing = static_cast<double>(std::ranges::count(all, own));
+  const auto on_device = static_cast<double>(std::ranges::count(all, own));
+  const auto on_host = static_cast<double>(std::ranges::count_if(
+      all, [&](const std::string& other) { return other.starts_with(host); }));
   const Holdings held(run.shape, {});
   const double weights =
       held.all() * static_cast<double>(c10::elementSize(run.dtype)) + held.quantized_bytes();
-  const double memory = static_cast<double>(available_memory(run.device)) / sharing + weights;
-  return std::ranges::min(gather_values(ranks, std::vector{memory}));
+  const auto least = [&](double bytes) {
+    return std::ranges::min(gather_values(ranks, std::vector{bytes}));
+  };
+  return {.device = least(static_cast<double>(available_memory(run.device)) / on_device + weights),
+          .host = least(static_cast<double>(available_memory(at::kCPU)) / on_host)};
+}
+
+// "moments (139.2 GiB a rank; needed by the plan: none 150.0, moments 120.0)".
+std::string reason_of(const char* chosen, double memory, const std::string& needs) {
+  return fmt::format("{} ({:.2f} GiB a rank; needed by the plan: {})", chosen, memory / kGiB,
+                     needs);
+}
+
+void tell_choice(const StateForm& chosen, const std::vector<StateForm>& forms, const Room& room,
+                 const std::function<void(const std::string&)>& tell, const SetForms& set,
+                 bool several) {
+  std::string shards, offloads;
+  for (const StateForm& form : forms) {
+    const auto add = [&](std::string& text, const char* name) {
+      text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", name, form.needed / kGiB);
+    };
+    if (form.offload == chosen.offload) add(shards, shard_name(form.shard));
+    if (form.shard == chosen.shard) add(offloads, offload_name(form.offload));
+  }
+  if (several && !set.shard)
+    tell("dist.shard = auto: " + reason_of(shard_name(chosen.shard), room.device, shards));
+  if (!set.offload && (chosen.offload != Offload::kNone || !chosen.fits))
+    tell("optim.offload = auto: " + reason_of(offload_name(chosen.offload), room.device, offloads) +
+         fmt::format("; {:.2f} GiB of the host are free for it", room.host / kGiB));
 }
 
 }  // namespace
 
 ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicator& ranks,
                            const std::function<void(const std::string&)>& tell) {
-  if (ranks.size() == 1) return {};
   const RunConfig& config = run.config;
   const int members = config.dist.shard_over == "node" ? place.local_size : place.size;
-  const std::optional<Shard> set = shard_of_name(config.dist.shard);
-  const double memory = least_memory(run, ranks);
   const Method method = resolve_method(config.method, config.loss);
-  std::vector<ShardForm> forms;
-  std::string needs;
-  for (const Shard shard : set ? std::vector{*set} : shard_forms(config)) {
-    const int team = shard == Shard::kNone ? 1 : members;
-    const double needed = plan_memory(run.shape, config, method, run.device, run.dtype,
-                                      {.size = ranks.size(), .members = team, .shard = shard})
-                              .needed();
-    forms.push_back({shard, needed, needed <= memory});
-    needs +=
-        fmt::format("{}{} {:.2f}", needs.empty() ? "" : ", ", shard_name(shard), needed / kGiB);
-  }
-  const ShardForm& form = set ? forms.front() : chosen_form(forms);
+  const SetForms set = set_forms(config);
+  Room room = least_room(run, ranks);
+  const double free_on_host = room.host;
+  room.host = std::max(0.0, room.host - kHostReserve);
+  const std::vector<StateForm> forms = possible_forms(
+      config, set, ranks.size(), run.device, room, [&](Shard shard, Offload offload) {
+        return plan_memory(run.shape, config, method, run.device, run.dtype,
+                           {.size = ranks.size(),
+                            .members = shard == Shard::kNone ? 1 : members,
+                            .shard = shard,
+                            .offload = offload});
+      });
+  const StateForm& form = chosen_form(forms);
+  if (form.offload != Offload::kNone) check_host_memory(form.on_host, free_on_host);
+  if (!run.device.is_cpu() || ranks.size() > 1)
+    tell_choice(form, forms, room, tell, set, ranks.size() > 1);
+  if (form.offload != Offload::kNone && run.device.is_cuda())
+    tell(fmt::format("{:.2f} GiB of host memory are pinned for {}, which takes up to {:.0f} s",
+                     form.on_host / kGiB,
+                     form.offload == Offload::kAll ? "masters and moments" : "moments",
+                     std::ceil(form.on_host / kGiB * kPinSeconds)));
   const bool divides_weights = form.shard == Shard::kWeights;
-  if (!set)
-    tell(fmt::format("dist.shard = auto: {} ({:.2f} GiB a rank; needed by the plan: {})",
-                     shard_name(form.shard), memory / kGiB, needs));
   if (divides_weights && !form.fits)
     tell(
         "the whole weights do not fit on every rank, so they stay divided: sampling fetches every "
@@ -62,21 +97,23 @@ ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicat
   return {.members = form.shard == Shard::kNone ? 1 : members,
           .gradients = form.shard >= Shard::kGradients,
           .weights = divides_weights,
-          .whole_between = form.fits};
+          .whole_between = form.fits,
+          .offload = form.offload};
 }
 
 std::size_t choose_kept_layers(const ShardedRun& run, Communicator& ranks,
                                const ShardOptions& shard,
                                const std::function<void(const std::string&)>& tell) {
   const RunConfig& config = run.config;
-  const double memory = least_memory(run, ranks);
+  const double memory = least_room(run, ranks).device;
   const Shard form = shard.weights       ? Shard::kWeights
                      : shard.gradients   ? Shard::kGradients
                      : shard.members > 1 ? Shard::kOptimizer
                                          : Shard::kNone;
   const MemoryPlan plan = plan_memory(
       run.shape, config, resolve_method(config.method, config.loss), run.device, run.dtype,
-      {.size = ranks.size(), .members = shard.members, .shard = form}, memory);
+      {.size = ranks.size(), .members = shard.members, .shard = form, .offload = shard.offload},
+      memory);
   if (config.model.gradient_checkpointing == "auto") {
     tell(fmt::format(
         "model.gradient_checkpointing = auto: {} ({:.2f} of {:.2f} GiB)", recomputing_text(plan),

@@ -1,5 +1,5 @@
-// What a run does to fit in memory where its configuration leaves that open: dist.shard and
-// model.gradient_checkpointing.
+// What a run does to fit in memory where its configuration leaves that open: dist.shard,
+// optim.offload and model.gradient_checkpointing.
 //
 //   const ShardedRun run{config, model.shape(), device, dtype};
 //   const auto tell = [&](const std::string& text) { recorder.info(text); };
@@ -26,8 +26,9 @@ struct ShardedRun {
 };
 
 // All ranks call it, after each has loaded the weights, and get the same. With auto it is the first
-// of optimizer, gradients and weights whose memory plan fits every rank, and `tell` says why. Where
-// not even weights fit, which are whole while the run samples, they stay divided for good.
+// form whose memory plan fits every rank (chosen_form), and `tell` says why. Where not even divided
+// weights fit, which are whole while the run samples, they stay divided for good. InputError if the
+// host is too small for the optim.offload that is set.
 ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicator& ranks,
                            const std::function<void(const std::string&)>& tell);
 
