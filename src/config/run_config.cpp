@@ -31,6 +31,14 @@ void RunConfig::describe_data_and_model() {
         "third more arithmetic: true: every layer; false: none; auto: only as many as memory asks "
         "for, chosen when the run starts. On a CPU the result is the same, bit for bit")
       .one_of({"auto", "true", "false"});
+  o.add("model.lora.rank", model.lora.rank,
+        "rank of low-rank adapters, which are trained in place of the weights; 0: none")
+      .at_least(0);
+  o.add("model.lora.alpha", model.lora.alpha, "adapters are scaled by alpha / rank").above(0);
+  o.add("model.lora.targets", model.lora.targets,
+        "projections with an adapter, by their names in the model's files");
+  o.add("model.lora.experts", model.lora.experts,
+        "also in the experts of a sparse model; its router never has one");
 
   o.add("data.train", data.train,
         "training files (JSONL or Parquet), or problems of the built-in task: countdown:3, "

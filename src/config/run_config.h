@@ -15,11 +15,21 @@
 
 namespace antisd::inline config {
 
+// Low-rank adapters: only they are trained.
+struct LoraConfig {
+  std::int64_t rank = 0;  // 0: none, the whole model is trained
+  double alpha = 32;
+  std::vector<std::string> targets = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
+                                      "gate_proj", "up_proj", "down_proj"};
+  bool experts = false;
+};
+
 struct ModelConfig {
   std::string path;
   std::string dtype = "auto";
   std::string base_dtype = "model";
   std::string gradient_checkpointing = "auto";  // auto, true, false
+  LoraConfig lora;
 };
 
 struct DataConfig {

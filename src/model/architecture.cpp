@@ -43,6 +43,8 @@ std::vector<ParameterSpec> parameter_specs(const ModelShape& shape) {
     specs.push_back(whole_tensor("head", "head", ParameterKind::kMatrix,
                                  {shape.vocabulary, shape.hidden}, architecture.head_tensor));
   }
+  for (ParameterSpec& spec : specs)
+    spec.trainable = !shape.lora || spec.is_adapter();
   return specs;
 }
 

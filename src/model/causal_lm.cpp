@@ -18,6 +18,11 @@ DenseTokens dense_tokens(const at::Tensor& ids, const at::Tensor& positions) {
           positions.const_data_ptr<std::int32_t>()};
 }
 
+ModelShape with_adapters(ModelShape shape, const std::optional<LoraShape>& lora) {
+  shape.lora = lora;
+  return shape;
+}
+
 }  // namespace
 
 at::ScalarType compute_dtype(at::Device device, const std::string& name) {
@@ -46,10 +51,19 @@ std::optional<QuantizedKind> base_format(const std::string& name) {
 }
 
 CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype)
+    : CausalLm(shape, device, dtype, ParameterStore(parameter_specs(shape), device, dtype)) {}
+
+CausalLm::CausalLm(const CausalLm& adapted, std::optional<LoraShape> lora, at::ScalarType dtype)
+    : CausalLm(with_adapters(adapted.shape_, lora), adapted.device_, dtype,
+               ParameterStore(parameter_specs(with_adapters(adapted.shape_, lora)),
+                              adapted.parameters_, adapted.device_, dtype)) {}
+
+CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype,
+                   ParameterStore parameters)
     : shape_(std::move(shape)),
       device_(device),
       dtype_(dtype),
-      parameters_(parameter_specs(shape_), device, dtype),
+      parameters_(std::move(parameters)),
       embedding_(parameters_.at("embedding").value),
       final_norm_(parameters_.at("final_norm").value),
       head_{shape_.tied_head ? embedding_ : parameters_.at("head").value, {}} {
@@ -57,7 +71,7 @@ CausalLm::CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype)
   if (dtype == at::kHalf && device.is_cuda())
     at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
   for (std::size_t i = 0; i < shape_.layers.size(); ++i)
-    layers_.push_back(layer_weights(parameters_, i));
+    layers_.push_back(layer_weights(parameters_, shape_, i));
   // The panel path would ignore weights that it does not know.
   for (const LayerWeights& layer : layers_)
     ANTISD_CHECK(!shape_.architecture->panel_form || layer.others.empty());
@@ -129,6 +143,8 @@ void CausalLm::run_packed(std::size_t index, ResidualStream& x, const PackedBatc
 // The stream after the first `layers` layers, each of which the backward pass recomputes.
 at::Tensor CausalLm::run_recomputed(at::Tensor x, const PackedBatch& batch,
                                     std::size_t layers) const {
+  // A recomputed layer has a gradient where its input has one, also above a frozen embedding.
+  if (!x.requires_grad()) x.requires_grad_(true);
   // One copy of the batch is kept until the backward pass, for all layers.
   const auto kept = std::make_shared<const PackedBatch>(batch);
   for (std::size_t i = 0; i < layers; ++i) {

@@ -32,6 +32,9 @@ class CausalLm {
  public:
   // Allocates the weights without values.
   CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype);
+  // The model below the adapters of `adapted`, with its memory, and with adapters of its own if
+  // there are any: `dtype` is theirs. Without them it is the model that training began with.
+  CausalLm(const CausalLm& adapted, std::optional<LoraShape> lora, at::ScalarType dtype);
 
   const ModelShape& shape() const { return shape_; }
   at::Device device() const { return device_; }
@@ -84,6 +87,8 @@ class CausalLm {
   const ParameterStore& parameters() const { return parameters_; }
 
  private:
+  CausalLm(ModelShape shape, at::Device device, at::ScalarType dtype, ParameterStore parameters);
+
   // The token information that layers need.
   struct Tokens {
     const at::Tensor& positions;

@@ -78,7 +78,7 @@ class DenseForward {
 
   // Thread-local memory, selected by `which`.
   static Panels scratch(int which, std::int64_t features, std::int64_t panels) {
-    thread_local PanelBuffer buffers[4];
+    thread_local PanelBuffer buffers[6];
     return buffers[which].panels(features, panels);
   }
 
@@ -141,12 +141,35 @@ class DenseForward {
       panel_norm(x, data(w.second_norm), eps_, normed);
     }
     const Panels middle = scratch(2, shape_.intermediate, run.panels);
-    panel_gated_product(data(w.gate_up.weight), data(w.gate_up.bias), normed, middle);
+    gated_product(w.gate_up, normed, middle);
     add_product(w.down, middle, w.second_norm, x);
   }
 
   static void product(const Linear& linear, Panels x, Panels y, bool add) {
     panel_product(data(linear.weight), data(linear.bias), x, y, add);
+    if (linear.adapter) add_adapter(*linear.adapter, x, y);
+  }
+
+  static void add_adapter(const LoraWeights& lora, Panels x, Panels y) {
+    const std::int64_t rank = lora.rank();
+    const Panels z = scratch(4, lora.a.size(0), x.count);
+    panel_product(data(lora.a), nullptr, x, z, /*add=*/false);
+    panel_scale(z, static_cast<float>(lora.scale));
+    std::int64_t z_at = 0, b_at = 0;
+    for (const LoraPart& part : lora.parts) {
+      panel_product(data(lora.b) + b_at * rank, nullptr, z.rows(z_at, rank),
+                    y.rows(part.first_row, part.rows), /*add=*/true);
+      z_at += rank;
+      b_at += part.rows;
+    }
+  }
+
+  static void gated_product(const Linear& gate_up, Panels x, Panels y) {
+    if (!gate_up.adapter)
+      return panel_gated_product(data(gate_up.weight), data(gate_up.bias), x, y);
+    const Panels both = scratch(5, 2 * y.features, x.count);
+    product(gate_up, x, both, /*add=*/false);
+    panel_gate(both.rows(0, y.features), both.rows(y.features, y.features), y);
   }
 
   // x += weight y + bias; with norms after, the product is normed before it is added.

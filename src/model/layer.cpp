@@ -1,10 +1,29 @@
 #include "model/layer.h"
 
+#include <algorithm>
+
+#include "model/layer_parameters.h"
 #include "ops/swiglu.h"
 
 namespace antisd::inline model {
+namespace {
 
-LayerWeights layer_weights(const ParameterStore& store, std::size_t layer) {
+// The rows of `weight` whose adapters `b` holds.
+std::vector<LoraPart> adapted_rows(const ParameterSpec& weight, const ParameterSpec& b) {
+  std::vector<LoraPart> parts;
+  for (const WeightSlice& slice : weight.slices) {
+    if (slice.expert > 0) break;  // those of the others are the same
+    const std::string name = adapter_tensor('B', slice.name);
+    if (std::ranges::find(b.slices, name, &WeightSlice::name) != b.slices.end())
+      parts.push_back({slice.first_row, slice.sizes[0]});
+  }
+  return parts;
+}
+
+}  // namespace
+
+LayerWeights layer_weights(const ParameterStore& store, const ModelShape& shape,
+                           std::size_t layer) {
   const ParameterBlock& block = store.blocks()[layer + 1];  // the first one is the embedding
   LayerWeights w;
   std::map<std::string, QuantizedWeight> quantized;
@@ -21,7 +40,14 @@ LayerWeights layer_weights(const ParameterStore& store, std::size_t layer) {
     return found ? found.mapped() : at::Tensor();
   };
   const auto linear = [&](const std::string& name) {
-    return Linear{take(name), take(name + "_bias"), quantized[name]};
+    Linear linear{take(name), take(name + "_bias"), quantized[name]};
+    const at::Tensor a = take(name + "_lora_a");
+    if (!a.defined()) return linear;
+    const std::string weight = block.name + "." + name, b = weight + "_lora_b";
+    linear.adapter = std::make_shared<LoraWeights>(
+        LoraWeights{a, take(name + "_lora_b"),
+                    adapted_rows(store.at(weight).spec, store.at(b).spec), shape.lora->scale()});
+    return linear;
   };
   w.first_norm = take("first_norm");
   w.second_norm = take("second_norm");

@@ -25,7 +25,7 @@ struct LayerWeights {
   std::map<std::string, at::Tensor> others;  // further weights of an architecture, by name
 };
 
-LayerWeights layer_weights(const ParameterStore& store, std::size_t layer);
+LayerWeights layer_weights(const ParameterStore& store, const ModelShape& shape, std::size_t layer);
 
 // Attention itself: queries, keys and values of the new tokens -> their mixtures. Scoring reads the
 // packed batch; sampling reads the cache, which already holds the new keys and values.

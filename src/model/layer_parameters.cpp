@@ -1,14 +1,19 @@
 #include "model/layer_parameters.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include <fmt/format.h>
 
+#include "core/check.h"
 #include "model/architecture.h"
 
 namespace antisd::inline model {
 namespace {
 
 // WeightSlice::order: the order of a layer's tensors in files.
-constexpr int kNorms = 0, kWeights = 1, kBiases = 2, kHeadNorms = 3, kRouter = 4, kExperts = 5;
+constexpr int kNorms = 0, kWeights = 1, kBiases = 2, kHeadNorms = 3, kRouter = 4, kExperts = 5,
+              kAdapters = 6;
 
 std::int64_t count_rows(const auto& parts) {
   std::int64_t rows = 0;
@@ -24,6 +29,13 @@ auto with_suffix(auto parts, const char* suffix) {
 }
 
 }  // namespace
+
+std::string adapter_tensor(char matrix, const std::string& weight_tensor) {
+  constexpr std::string_view kSuffix = ".weight";
+  ANTISD_CHECK(weight_tensor.ends_with(kSuffix));
+  return fmt::format("base_model.model.{}.lora_{}.weight",
+                     weight_tensor.substr(0, weight_tensor.size() - kSuffix.size()), matrix);
+}
 
 LayerParameters::LayerParameters(const ModelShape& shape, std::size_t layer)
     : shape_(shape),
@@ -59,6 +71,7 @@ void LayerParameters::weight(const std::string& name, std::int64_t inputs,
   add(name, ParameterKind::kMatrix, kWeights, {count_rows(projections), inputs},
       with_suffix(projections, ".weight"));
   quantize_last();
+  add_adapters(name, inputs, projections);
 }
 
 void LayerParameters::bias(const std::string& name, const std::vector<Rows>& projections) {
@@ -110,6 +123,60 @@ void LayerParameters::add_experts(const std::string& name, std::int64_t inputs,
            .sizes = {part.count, inputs},
            .order = kExperts});
       first += part.count;
+    }
+  }
+  add_expert_adapters(name, inputs, rows);
+}
+
+auto LayerParameters::adapted(const std::vector<Rows>& rows) const -> std::vector<Rows> {
+  std::vector<Rows> named;
+  if (!shape_.lora) return named;
+  for (const Rows& part : rows) {
+    const std::string module = part.tensor.substr(part.tensor.rfind('.') + 1);
+    if (std::ranges::find(shape_.lora->targets, module) != shape_.lora->targets.end())
+      named.push_back(part);
+  }
+  return named;
+}
+
+void LayerParameters::add_adapters(const std::string& name, std::int64_t inputs,
+                                   const std::vector<Rows>& rows) {
+  const std::vector<Rows> named = adapted(rows);
+  if (named.empty()) return;
+  const std::int64_t rank = shape_.lora->rank;
+  std::vector<Rows> down = named;
+  for (Rows& part : down)
+    part.count = rank;
+  add(name + "_lora_a", ParameterKind::kLoraA, kAdapters, {count_rows(down), inputs},
+      with_suffix(down, ".weight"));
+  add(name + "_lora_b", ParameterKind::kLoraB, kAdapters, {count_rows(named), rank},
+      with_suffix(named, ".weight"));
+  for (WeightSlice& slice : specs_[specs_.size() - 2].slices)
+    slice.name = adapter_tensor('A', slice.name);
+  for (WeightSlice& slice : specs_.back().slices)
+    slice.name = adapter_tensor('B', slice.name);
+}
+
+void LayerParameters::add_expert_adapters(const std::string& name, std::int64_t inputs,
+                                          const std::vector<Rows>& rows) {
+  const std::vector<Rows> named = adapted(rows);
+  if (named.empty() || !shape_.lora->experts) return;
+  const std::int64_t rank = shape_.lora->rank, parts = std::ssize(named);
+  add(name + "_lora_a", ParameterKind::kLoraA, kAdapters, {shape_.experts, parts * rank, inputs},
+      {});
+  add(name + "_lora_b", ParameterKind::kLoraB, kAdapters, {shape_.experts, count_rows(named), rank},
+      {});
+  ParameterSpec &a = specs_[specs_.size() - 2], &b = specs_.back();
+  for (std::int64_t expert = 0; expert < shape_.experts; ++expert) {
+    std::int64_t first_a = 0, first_b = 0;
+    for (const Rows& part : named) {
+      const std::string tensor =
+          fmt::format("{}mlp.experts.{}.{}.weight", prefix_, expert, part.tensor);
+      a.slices.push_back({adapter_tensor('A', tensor), expert, first_a, {rank, inputs}, kAdapters});
+      b.slices.push_back(
+          {adapter_tensor('B', tensor), expert, first_b, {part.count, rank}, kAdapters});
+      first_a += rank;
+      first_b += part.count;
     }
   }
 }

@@ -19,6 +19,10 @@
 
 namespace antisd::inline model {
 
+// The names on disk of a weight's adapter, as PEFT gives them: for 'A' and "X.weight"
+// "base_model.model.X.lora_A.weight".
+std::string adapter_tensor(char matrix, const std::string& weight_tensor);
+
 class LayerParameters {
  public:
   LayerParameters(const ModelShape& shape, std::size_t layer);
@@ -45,6 +49,11 @@ class LayerParameters {
   void weight(const std::string& name, std::int64_t inputs, const std::vector<Rows>& projections);
   void bias(const std::string& name, const std::vector<Rows>& projections);
   void add_experts(const std::string& name, std::int64_t inputs, const std::vector<Rows>& rows);
+  // The adapters of those projections that ModelShape::lora names.
+  void add_adapters(const std::string& name, std::int64_t inputs, const std::vector<Rows>& rows);
+  void add_expert_adapters(const std::string& name, std::int64_t inputs,
+                           const std::vector<Rows>& rows);
+  std::vector<Rows> adapted(const std::vector<Rows>& rows) const;
 
   const ModelShape& shape_;
   const std::size_t layer_;

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include <ATen/core/Tensor.h>
 
+#include "ops/lora.h"
 #include "ops/quantized_weight.h"
 
 namespace antisd::inline model {
@@ -18,11 +20,13 @@ struct Linear {
   at::Tensor weight;               // [out, in]; for a layer's experts [experts, out, in]
   at::Tensor bias;                 // [out], or undefined
   QuantizedWeight quantized = {};  // instead of `weight`
+  std::shared_ptr<const LoraWeights> adapter = {};  // adds to the product; null: none
 
   bool defined() const { return weight.defined() || quantized.defined(); }
 };
 
-// x weight^T + bias, not yet computed. x: [tokens, in]. Without a weight it is x itself.
+// x weight^T + bias, and what the adapter adds, not yet computed. x: [tokens, in]. Without a weight
+// it is x itself.
 struct Product {
   at::Tensor x;
   Linear linear;

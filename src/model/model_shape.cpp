@@ -119,6 +119,13 @@ std::int64_t ModelShape::parameter_count() const {
   return count;
 }
 
+std::int64_t ModelShape::trainable_parameter_count() const {
+  std::int64_t count = 0;
+  for (const ParameterSpec& spec : parameter_specs(*this))
+    if (spec.trainable) count += spec.count();
+  return count;
+}
+
 std::int64_t ModelShape::active_parameter_count() const {
   std::int64_t count = 0;
   for (const ParameterSpec& spec : parameter_specs(*this)) {

@@ -34,6 +34,18 @@ struct LayerShape {
   RopeSettings rope;
 };
 
+// Low-rank adapters (LoRA): beside each weight W of a named projection a pair A [rank, in],
+// B [out, rank]; y = W x + alpha / rank B (A x). Only they are trained.
+struct LoraShape {
+  std::int64_t rank = 0;
+  double alpha = 0;
+  std::vector<std::string> targets;  // projections by their names on disk: "q_proj"
+  bool experts = false;              // those of experts too
+
+  double scale() const { return alpha / static_cast<double>(rank); }
+  bool operator==(const LoraShape&) const = default;
+};
+
 struct ModelShape {
   const ArchitectureSpec* architecture = nullptr;
   std::int64_t vocabulary = 0;
@@ -50,8 +62,10 @@ struct ModelShape {
   // The format of the layers' matrices, which are frozen then; none: the compute precision. Not in
   // config.json.
   std::optional<QuantizedKind> base;
+  std::optional<LoraShape> lora;  // not in config.json
 
   std::int64_t parameter_count() const;
+  std::int64_t trainable_parameter_count() const;
   std::int64_t active_parameter_count() const;  // per token: only its experts
 };
 

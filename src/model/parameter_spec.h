@@ -32,8 +32,8 @@ struct WeightSlice {
   }
 };
 
-// Determines how a new model is initialised.
-enum class ParameterKind { kMatrix, kNorm, kBias };
+// Determines how a new model is initialised, and which file a parameter is in.
+enum class ParameterKind { kMatrix, kNorm, kBias, kLoraA, kLoraB };
 
 struct ParameterSpec {
   std::string name;   // ours: "layers.0.qkv"
@@ -44,6 +44,8 @@ struct ParameterSpec {
   bool trainable = true;            // false: no gradient, master or moments; never updated
   std::optional<QuantizedKind> quantized = {};  // its elements are codes, and it is frozen
 
+  // Not part of the model's directory (adapter_files.h).
+  bool is_adapter() const { return kind == ParameterKind::kLoraA || kind == ParameterKind::kLoraB; }
   std::int64_t count() const;  // of elements
 };
 

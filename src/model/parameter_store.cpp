@@ -20,7 +20,8 @@ std::int64_t piece_elements(const Parameter& parameter) {
 enum class Pieces { kOfValues, kOfTrainable };
 
 bool has_piece(const Parameter& parameter, Pieces which) {
-  return which == Pieces::kOfValues ? !parameter.spec.quantized : parameter.spec.trainable;
+  return which == Pieces::kOfValues ? !parameter.spec.quantized && !parameter.borrowed
+                                    : parameter.spec.trainable;
 }
 
 // The offset of a parameter's elements in its block's allocation.
@@ -148,7 +149,26 @@ void Parameter::copy_from(const Parameter& other) {
 
 ParameterStore::ParameterStore(std::vector<ParameterSpec> specs, at::Device device,
                                at::ScalarType dtype) {
-  const at::NoGradGuard no_grad;
+  take_specs(std::move(specs));
+  allocate_values(device, dtype);
+}
+
+ParameterStore::ParameterStore(std::vector<ParameterSpec> specs, const ParameterStore& other,
+                               at::Device device, at::ScalarType dtype) {
+  take_specs(std::move(specs));
+  for (Parameter& parameter : parameters_) {
+    const auto found = other.index_.find(parameter.name());
+    if (found == other.index_.end()) continue;
+    const Parameter& lender = other.parameters_[found->second];
+    if (lender.spec.trainable) continue;
+    parameter.value = lender.value;
+    parameter.quantized = lender.quantized;
+    parameter.borrowed = true;
+  }
+  allocate_values(device, dtype);
+}
+
+void ParameterStore::take_specs(std::vector<ParameterSpec> specs) {
   for (ParameterSpec& spec : specs) {
     if (blocks_.empty() || blocks_.back().name != spec.block)
       blocks_.push_back(
@@ -157,6 +177,10 @@ ParameterStore::ParameterStore(std::vector<ParameterSpec> specs, at::Device devi
     ANTISD_CHECK(index_.emplace(spec.name, parameters_.size()).second);
     parameters_.push_back({.spec = std::move(spec)});
   }
+}
+
+void ParameterStore::allocate_values(at::Device device, at::ScalarType dtype) {
+  const at::NoGradGuard no_grad;
   for (ParameterBlock& block : blocks_) {
     const std::span<Parameter> parameters = of(block);
     block.values =

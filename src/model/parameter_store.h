@@ -60,6 +60,7 @@ struct Parameter {
   at::Tensor master;                       // fp32; undefined if the value is its own master
   at::Tensor first_moment, second_moment;  // fp32; undefined without an optimizer or if frozen
   std::int64_t own_begin = 0, own_count = 0;
+  bool borrowed = false;  // the value is another store's
 
   const std::string& name() const { return spec.name; }
   const at::Tensor& exact() const { return master.defined() ? master : value; }
@@ -95,6 +96,9 @@ class ParameterStore {
  public:
   // Allocates values without setting them. Specs of one block must be adjacent.
   ParameterStore(std::vector<ParameterSpec> specs, at::Device device, at::ScalarType dtype);
+  // Only of those parameters that are not frozen ones of `other`: these have their memory there.
+  ParameterStore(std::vector<ParameterSpec> specs, const ParameterStore& other, at::Device device,
+                 at::ScalarType dtype);
   ParameterStore(ParameterStore&&) = default;  // parameters keep their addresses
   ParameterStore& operator=(ParameterStore&&) = default;
 
@@ -147,6 +151,9 @@ class ParameterStore {
   std::vector<StoredTensor> stored_tensors(const ParameterBlock& block) const;
 
  private:
+  void take_specs(std::vector<ParameterSpec> specs);
+  void allocate_values(at::Device device, at::ScalarType dtype);
+
   std::vector<Parameter> parameters_;
   std::vector<ParameterBlock> blocks_;
   std::map<std::string, std::size_t, std::less<>> index_;

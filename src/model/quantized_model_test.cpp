@@ -16,7 +16,7 @@ using testing::error_of;
 using ::testing::HasSubstr;
 
 CausalLm load_quantized(const std::filesystem::path& folder, QuantizedKind kind) {
-  return load_model(folder, at::kCPU, at::kFloat, {.base = kind});
+  return load_model(folder, at::kCPU, at::kFloat, {.base_format = kind});
 }
 
 // The plain model with the numbers of a quantised one.
@@ -161,7 +161,7 @@ class QuantizedWeights : public ::testing::Test {
   }
   void save() { save_model(model_, folder_.path(), folder_.path(), at::kFloat); }
   std::string error_of_load(at::ScalarType dtype, QuantizedKind kind) {
-    return error_of([&] { load_model(folder_.path(), at::kCPU, dtype, {.base = kind}); });
+    return error_of([&] { load_model(folder_.path(), at::kCPU, dtype, {.base_format = kind}); });
   }
 
   testing::TemporaryFolder folder_;

@@ -37,14 +37,21 @@ void ResidualStream::add(at::Tensor y) {
   y_ = std::move(y);
 }
 
+// Of the pending product.
+void ResidualStream::add_adapter(LoraSum sum) {
+  if (const LoraWeights* adapter = product_.linear.adapter.get())
+    x_ = add_lora(x_, product_.x, *adapter, sum);
+}
+
 void ResidualStream::add_pending(bool may_leave_out) {
   if (product_.x.defined()) {
     const at::Tensor& x = product_.x;
     const Linear& w = product_.linear;
     const at::Tensor& bias = w.bias;
     if (pass_ != Pass::kInference) {
-      x_ = add_product(x_, {x, w.weight, bias, w.quantized},
-                       may_leave_out && pass_ == Pass::kRecomputed);
+      const bool left_out = may_leave_out && pass_ == Pass::kRecomputed;
+      add_adapter(left_out ? LoraSum::kLeftOut : LoraSum::kNew);
+      x_ = add_product(x_, {x, w.weight, bias, w.quantized}, left_out);
     } else {
       // In fp32 by the product that a pass with gradients takes, which has its own rounding.
       if (own_ && x.scalar_type() != at::kFloat) {
@@ -53,6 +60,7 @@ void ResidualStream::add_pending(bool may_leave_out) {
         x_ = plus_product(x_, x, w);
       }
       if (bias.defined()) x_.add_(bias);
+      add_adapter(LoraSum::kInPlace);
     }
     own_ = true;
   } else if (y_.defined()) {
@@ -73,6 +81,7 @@ at::Tensor ResidualStream::normed(const at::Tensor& weight, double eps) {
     return rms_norm(x_, weight, eps);
   }
   if (y_.defined()) add_pending(/*may_leave_out=*/false);
+  add_adapter(LoraSum::kNew);  // the stream before is kept for its own gradient
   const Linear& w = product_.linear;
   StreamNorm next = add_and_norm(x_, {product_.x, w.weight, w.bias, w.quantized}, weight, eps);
   x_ = std::move(next.stream);

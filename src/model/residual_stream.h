@@ -28,6 +28,7 @@ class ResidualStream {
 
  private:
   void add_pending(bool may_leave_out);
+  void add_adapter(LoraSum sum);
 
   at::Tensor x_;
   bool own_;

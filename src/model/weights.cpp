@@ -1,7 +1,6 @@
 #include "model/weights.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <optional>
 
@@ -10,41 +9,15 @@
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"
+#include "model/adapter_files.h"
 #include "model/architecture.h"
+#include "model/file_tensors.h"
 #include "model/not_finite.h"
 
 namespace antisd::inline model {
 namespace {
 
 constexpr std::int64_t kShardBytes = 5'000'000'000;
-
-// Nothing for a type that weights cannot have.
-std::optional<at::ScalarType> scalar_type(TensorType type) {
-  if (type == TensorType::kF32) return at::kFloat;
-  if (type == TensorType::kF16) return at::kHalf;
-  if (type == TensorType::kBF16) return at::kBFloat16;
-  return std::nullopt;
-}
-
-TensorType tensor_type(at::ScalarType type) {
-  if (type == at::kFloat) return TensorType::kF32;
-  if (type == at::kHalf) return TensorType::kF16;
-  ANTISD_CHECK(type == at::kBFloat16);
-  return TensorType::kBF16;
-}
-
-// A tensor over the mapped bytes, or over a copy if they are unaligned.
-at::Tensor tensor_of(const SafetensorsTensor& source) {
-  const at::ScalarType type = *scalar_type(source.type);
-  const auto options = at::TensorOptions().dtype(type);
-  auto* bytes = const_cast<std::byte*>(source.data.data());
-  if (reinterpret_cast<std::uintptr_t>(bytes) % c10::elementSize(type) == 0) {
-    return at::from_blob(bytes, source.shape, options);
-  }
-  at::Tensor copy = at::empty(source.shape, options);
-  std::memcpy(copy.mutable_data_ptr(), bytes, source.data.size());
-  return copy;
-}
 
 bool same_values(const SafetensorsTensor& a, const SafetensorsTensor& b) {
   if (a.shape != b.shape || !scalar_type(a.type)) return false;
@@ -114,6 +87,12 @@ void check_quantized(const QuantizedWeight& tensor, at::ScalarType dtype, const 
   check_range((tensor.scales * codes).to(dtype), name, directory);
 }
 
+// Without those of adapters, which have files of their own.
+std::vector<StoredTensor> base_tensors(std::vector<StoredTensor> tensors) {
+  std::erase_if(tensors, [](const StoredTensor& t) { return t.parameter->spec.is_adapter(); });
+  return tensors;
+}
+
 // Files of a model directory other than weights and config.
 constexpr const char* kCompanionFiles[] = {"tokenizer.json",
                                            "tokenizer_config.json",
@@ -130,7 +109,7 @@ constexpr const char* kCompanionFiles[] = {"tokenizer.json",
 
 void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadOptions options) {
   const SafetensorsDirectory files(directory);
-  const std::vector<StoredTensor> tensors = model.parameters().stored_tensors();
+  const std::vector<StoredTensor> tensors = base_tensors(model.parameters().stored_tensors());
   // A tied model's file may hold the matrix under either name, or under both.
   const bool tied = model.shape().tied_head;
   const ArchitectureSpec& names = *model.shape().architecture;
@@ -191,7 +170,8 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
   std::size_t next = 0;  // tensors are in the order of the blocks
   for (const ParameterBlock& block : model.parameters().blocks()) {
     model.change_layer(block.layer, [&] {
-      for (const std::size_t end = next + model.parameters().stored_tensors(block).size();
+      for (const std::size_t end =
+               next + base_tensors(model.parameters().stored_tensors(block)).size();
            next < end; ++next)
         load(next);
     });
@@ -200,8 +180,19 @@ void load_weights(CausalLm& model, const std::filesystem::path& directory, LoadO
 
 CausalLm load_model(const std::filesystem::path& directory, at::Device device, at::ScalarType dtype,
                     LoadOptions options) {
+  if (is_adapter_directory(directory)) {
+    const AdapterConfig adapter = read_adapter_config(directory);
+    const std::filesystem::path base = base_directory(directory, options.base);
+    ModelShape shape = read_model_shape(base / "config.json");
+    shape.lora = adapter.lora;
+    shape.base = options.base_format;
+    CausalLm model(std::move(shape), device, dtype);
+    load_weights(model, base, options);
+    load_adapter(model, adapter);
+    return model;
+  }
   ModelShape shape = read_model_shape(directory / "config.json");
-  shape.base = options.base;
+  shape.base = options.base_format;
   CausalLm model(std::move(shape), device, dtype);
   load_weights(model, directory, options);
   return model;
@@ -211,14 +202,14 @@ void save_model(const CausalLm& model, const std::filesystem::path& origin,
                 const std::filesystem::path& directory, at::ScalarType dtype) {
   ANTISD_CHECK(!model.shape().base);
   std::filesystem::create_directories(directory);
-  const std::vector<StoredTensor> tensors = model.parameters().stored_tensors();
+  const std::vector<StoredTensor> tensors = base_tensors(model.parameters().stored_tensors());
   std::vector<TensorSpec> specs;
   for (const StoredTensor& tensor : tensors)
     specs.push_back({tensor.slice->name, tensor_type(dtype), tensor.slice->sizes});
   ShardedSafetensorsWriter writer(directory, specs, kShardBytes);
   for (const ParameterBlock& block : model.parameters().blocks()) {
     const BlockInUse here(model, block);
-    for (const auto& [parameter, slice] : model.parameters().stored_tensors(block)) {
+    for (const auto& [parameter, slice] : base_tensors(model.parameters().stored_tensors(block))) {
       const at::Tensor part =
           slice->of(parameter->value.detach()).to(dtype).contiguous().to(at::kCPU);
       writer.write(slice->name,
@@ -243,6 +234,7 @@ void initialise_randomly(CausalLm& model, std::uint64_t seed, double deviation) 
   const at::NoGradGuard no_grad;
   at::Generator generator = at::detail::createCPUGenerator(seed);
   for (Parameter& parameter : model.parameters()) {
+    if (parameter.spec.is_adapter()) continue;
     if (parameter.spec.kind != ParameterKind::kMatrix) {
       parameter.value.fill_(parameter.spec.kind == ParameterKind::kNorm ? 1.0 : 0.0);
     } else {

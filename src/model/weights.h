@@ -11,20 +11,23 @@
 namespace antisd::inline model {
 
 struct LoadOptions {
-  bool check_weights = false;              // reject tensors with NaN or infinity, by name
-  std::optional<QuantizedKind> base = {};  // of load_model: ModelShape::base
+  bool check_weights = false;       // reject tensors with NaN or infinity, by name
+  std::filesystem::path base = {};  // below an adapter, in place of the model that it names
+  std::optional<QuantizedKind> base_format = {};  // of load_model: ModelShape::base
 };
 
-// InputError that lists all missing, surplus and mis-shaped tensors, or names one that is outside
-// fp16's range, or one with NaN or infinity that is quantised. Tensors are quantised one by one.
+// `directory` may be an adapter's: the model is then its base with the adapter. InputError that
+// lists all missing, surplus and mis-shaped tensors, or names one that is outside fp16's range, or
+// one with NaN or infinity that is quantised. Tensors are quantised one by one.
 CausalLm load_model(const std::filesystem::path& directory, at::Device device, at::ScalarType dtype,
                     LoadOptions options = {});
 void load_weights(CausalLm& model, const std::filesystem::path& directory,
                   LoadOptions options = {});
 
 // Writes weights in shards of 5 GB, and the config, tokenizer and template files of `origin`, so
-// that transformers can open the directory. config.json names the precision that was written. Not
-// for a model with a quantised base, whose exact weights are in its own directory.
+// that transformers can open the directory; adapters are left out. config.json names the precision
+// that was written. Not for a model with a quantised base, whose exact weights are in its own
+// directory.
 void save_model(const CausalLm& model, const std::filesystem::path& origin,
                 const std::filesystem::path& directory, at::ScalarType dtype);
 

@@ -14,6 +14,28 @@
 namespace antisd::inline ops {
 namespace {
 
+// What the adapters of all experts add to the columns [0, out) of their products.
+at::Tensor grouped_lora(const at::Tensor& x, const LoraWeights& lora, std::int64_t out,
+                        const at::Tensor& ends, GroupedCode code) {
+  const std::int64_t rank = lora.rank();
+  const at::Tensor z = grouped_linear(x, lora.a, ends, code) * lora.scale;
+  std::vector<at::Tensor> columns;
+  std::int64_t filled = 0, z_at = 0, b_at = 0;
+  const auto fill_to = [&](std::int64_t end) {
+    if (end > filled) columns.push_back(at::zeros({x.size(0), end - filled}, x.options()));
+  };
+  for (const LoraPart& part : lora.parts) {
+    fill_to(part.first_row);
+    columns.push_back(grouped_linear(z.narrow(1, z_at, rank).contiguous(),
+                                     lora.b.narrow(1, b_at, part.rows).contiguous(), ends, code));
+    filled = part.first_row + part.rows;
+    z_at += rank;
+    b_at += part.rows;
+  }
+  fill_to(out);
+  return columns.size() == 1 ? columns.front() : at::cat(columns, 1);
+}
+
 // The ids of the k largest values of each row, largest first.
 at::Tensor top_experts(const at::Tensor& probabilities, std::int64_t k) {
 #ifdef ANTISD_CUDA
@@ -52,14 +74,15 @@ at::Tensor experts(const at::Tensor& x, const ExpertWeights& weights,
                                 .scatter_(0, order, at::arange(tokens * k, order.options()))
                                 .view({tokens, k});
   const auto product = [&](const at::Tensor& rows, const at::Tensor& w,
-                           const QuantizedWeight& quantized) {
-    return quantized.defined() ? quantized_grouped_linear(rows, quantized, ends)
-                               : grouped_linear(rows, w, ends, code);
+                           const QuantizedWeight& quantized, const LoraWeights* lora) {
+    const at::Tensor y = quantized.defined() ? quantized_grouped_linear(rows, quantized, ends)
+                                             : grouped_linear(rows, w, ends, code);
+    return lora == nullptr ? y : y + grouped_lora(rows, *lora, y.size(1), ends, code);
   };
-  const at::Tensor units =
-      swiglu(product(spread_rows(x, places), weights.gate_up, weights.quantized_gate_up));
-  return combine_rows(product(units, weights.down, weights.quantized_down), places,
-                      chosen.contiguous());
+  const at::Tensor units = swiglu(product(spread_rows(x, places), weights.gate_up,
+                                          weights.quantized_gate_up, weights.gate_up_adapter));
+  return combine_rows(product(units, weights.down, weights.quantized_down, weights.down_adapter),
+                      places, chosen.contiguous());
 }
 
 }  // namespace antisd::inline ops

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "ops/grouped_linear.h"
+#include "ops/lora.h"
 #include "ops/quantized_weight.h"
 
 namespace antisd::inline ops {
@@ -16,6 +17,8 @@ struct ExpertWeights {
   at::Tensor gate_up;  // [experts, 2 * width, hidden], gate first
   at::Tensor down;     // [experts, hidden, width]
   QuantizedWeight quantized_gate_up = {}, quantized_down = {};  // instead of those
+  const LoraWeights* gate_up_adapter = nullptr;
+  const LoraWeights* down_adapter = nullptr;
 };
 
 // x: [tokens, hidden]. The router's softmax is over all experts in fp32; `normalise` divides the

@@ -1,5 +1,7 @@
 #include "ops/panels.h"
 
+#include <algorithm>
+
 #include "ops/simd.h"
 #include "ops/swiglu.h"
 #include "ops/tile_product.h"
@@ -114,6 +116,16 @@ void panel_rotate(Panels x, std::int64_t head_dim, Panels cosine, Panels sine) {
 void panel_add(Panels x, Panels y) {
   for (std::int64_t p = 0; p < x.count; ++p)
     add_numbers(x.at(p), x.features * kPanelTokens, y.at(p));
+}
+
+void panel_scale(Panels x, float factor) {
+  for (std::int64_t p = 0; p < x.count; ++p)
+    std::transform(x.at(p), x.at(p, x.features), x.at(p), [=](float v) { return v * factor; });
+}
+
+void panel_gate(Panels gate, Panels up, Panels y) {
+  for (std::int64_t p = 0; p < y.count; ++p)
+    cpu_swiglu(gate.at(p), up.at(p), y.features * kPanelTokens, y.at(p));
 }
 
 void panel_product(const float* weight, const float* bias, Panels x, Panels y, bool add) {

@@ -61,6 +61,8 @@ void panel_norm_heads(Panels x, const float* weight, std::int64_t width, float e
 void panel_rotate(Panels x, std::int64_t head_dim, Panels cosine, Panels sine);
 
 void panel_add(Panels x, Panels y);  // y += x
+void panel_scale(Panels x, float factor);
+void panel_gate(Panels gate, Panels up, Panels y);  // y = silu(gate) * up
 
 // y = weight x (+ bias) (+ y if `add`); weight: [y.features, x.features], bias may be null.
 void panel_product(const float* weight, const float* bias, Panels x, Panels y, bool add);

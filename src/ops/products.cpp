@@ -44,7 +44,7 @@ struct Linear : torch::autograd::Function<Linear> {
     const auto saved = context->get_saved_variables();
     variable_list result(3);
     if (context->needs_input_grad(0)) result[0] = product_nn(gradients[0], saved[1]);
-    result[1] = product_tn(gradients[0], saved[0]);
+    if (context->needs_input_grad(1)) result[1] = product_tn(gradients[0], saved[0]);
     if (context->saved_data["bias"].toBool()) result[2] = gradients[0].sum(0);
     return result;
   }

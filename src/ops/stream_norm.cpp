@@ -31,15 +31,13 @@ at::Tensor sum_with(const at::Tensor& h, const at::Tensor& x, const StreamWeight
   return bias ? sum.add_(*bias) : sum;
 }
 
-// Gradients of x, w and the bias, from the product's gradient in x's precision.
+// Gradients of x, w and the bias, from the product's gradient in x's precision; w's only if it is
+// `trained`.
 void set_product_gradients(const at::Tensor& dy, const at::Tensor& x, const StreamWeight& w,
-                           bool has_bias, at::Tensor* gradients) {
-  if (w.quantized.defined()) {
-    gradients[0] = quantized_product_gradient(dy, w.quantized);
-  } else {
-    gradients[0] = product_nn(dy, w.plain);
-    gradients[1] = product_tn(dy, x);
-  }
+                           bool trained, bool has_bias, at::Tensor* gradients) {
+  gradients[0] =
+      w.quantized.defined() ? quantized_product_gradient(dy, w.quantized) : product_nn(dy, w.plain);
+  if (trained) gradients[1] = product_tn(dy, x);
   if (has_bias) gradients[2] = dy.sum(0);
 }
 
@@ -61,6 +59,7 @@ struct AddProduct : torch::autograd::Function<AddProduct> {
     result[0] = gradients[0];
     set_product_gradients(gradients[0].to(x.scalar_type()), x,
                           {saved[1], {saved[2], saved[3], x.size(1)}},
+                          saved[1].defined() && context->needs_input_grad(2),
                           context->saved_data["bias"].toBool(), &result[1]);
     return result;
   }
@@ -103,6 +102,7 @@ struct AddAndNorm : torch::autograd::Function<AddAndNorm> {
     if (!result[0].defined() || !x.defined()) return result;
     if (!rounded.defined()) rounded = result[0].to(x.scalar_type());
     set_product_gradients(rounded, x, {saved[4], {saved[5], saved[6], x.size(1)}},
+                          saved[4].defined() && context->needs_input_grad(2),
                           context->saved_data["bias"].toBool(), &result[1]);
     return result;
   }

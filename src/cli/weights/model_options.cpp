@@ -37,7 +37,7 @@ CausalLm open_model(const ModelOptions& options, int local_rank) {
   return load_model(
       options.model, device, compute_dtype(device, options.dtype),
       {.check_weights = options.check_weights,
-       .base = base_format(options.base_dtype.empty() ? "model" : options.base_dtype)});
+       .base_format = base_format(options.base_dtype.empty() ? "model" : options.base_dtype)});
 }
 
 }  // namespace antisd::inline cli

@@ -65,7 +65,7 @@ CausalLm make_model(const RunConfig& config, const fs::path& origin, at::Device 
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   const std::optional<QuantizedKind> base = base_format(config.model.base_dtype);
   if (config.pretrain.new_model.hidden == 0 && !resumed)
-    return load_model(origin, device, dtype, {.base = base});
+    return load_model(origin, device, dtype, {.base_format = base});
   ModelShape shape = read_model_shape(origin / "config.json");
   shape.base = base;
   CausalLm model(std::move(shape), device, dtype);

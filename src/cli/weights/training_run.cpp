@@ -70,7 +70,7 @@ CausalLm make_model(const Source& source, const RunConfig& config, at::Device de
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   const std::optional<QuantizedKind> base = base_format(config.model.base_dtype);
   if (!source.resumed && !source.parent)
-    return load_model(source.model, device, dtype, {.base = base});
+    return load_model(source.model, device, dtype, {.base_format = base});
   ModelShape shape = read_model_shape(source.model / "config.json");
   shape.base = base;
   return CausalLm(std::move(shape), device, dtype);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "ops/experts.h"
+#include "ops/lora.h"
 #include "ops/optest/op_case.h"
 #include "ops/rms_norm.h"
 #include "ops/stream_norm.h"
@@ -84,29 +85,85 @@ OpCase token_scores_case(const char* name, std::int64_t tokens, std::int64_t voc
           }};
 }
 
+// Every expert on every token, with weight 0 if it was not chosen.
+at::Tensor plain_experts(const at::Tensor& x, const at::Tensor& router, const at::Tensor& gate_up,
+                         const at::Tensor& down, std::int64_t k, bool normalise) {
+  const at::Tensor p = at::mm(x, router.t()).softmax(-1);
+  const at::Tensor chosen = at::zeros_like(p).scatter(1, std::get<1>(p.topk(k, -1)), 1.0);
+  at::Tensor weights = p * chosen;
+  if (normalise) weights = weights / weights.sum(-1, true);
+  at::Tensor out = at::zeros_like(x);
+  for (std::int64_t e = 0; e < router.size(0); ++e) {
+    const auto parts = at::mm(x, gate_up[e].t()).chunk(2, -1);
+    out = out +
+          weights.select(1, e).unsqueeze(1) * at::mm(at::silu(parts[0]) * parts[1], down[e].t());
+  }
+  return out;
+}
+
+// Two adapters of a weight with three parts, added to a product in its place and to an fp32 stream.
+OpCase lora_case(std::int64_t tokens, std::int64_t in, std::int64_t rank) {
+  const std::int64_t first = 32, between = 16, last = 48, out = first + between + last;
+  const double scale = 1.5;
+  const auto weights = [=](const Tensors& t) {
+    return LoraWeights{t[2], t[3], {{0, first}, {first + between, last}}, scale};
+  };
+  return {fmt::format("add_lora {}x{}, rank {}", tokens, in, rank),
+          {random({tokens, out}, 51), random({tokens, in}, 52), random({2 * rank, in}, 53, 0.2),
+           random({first + last, rank}, 54, 0.2)},
+          [=](const Tensors& t) {
+            return Tensors{add_lora(t[0] * 1, t[1], weights(t), LoraSum::kInPlace),
+                           add_lora(t[0].to(at::kFloat), t[1], weights(t), LoraSum::kNew)};
+          },
+          [=](const Tensors& t) {
+            const auto part = [&](std::int64_t i, std::int64_t row, std::int64_t rows) {
+              return scale *
+                     t[1].mm(t[2].narrow(0, i * rank, rank).t()).mm(t[3].narrow(0, row, rows).t());
+            };
+            const at::Tensor sum =
+                t[0] + at::cat({part(0, 0, first), at::zeros({tokens, between}, t[0].options()),
+                                part(1, first, last)},
+                               1);
+            return Tensors{sum, sum};
+          }};
+}
+
+// Experts with adapters are experts with other weights.
+OpCase adapted_experts_case() {
+  const std::int64_t tokens = 61, hidden = 64, width = 48, count = 8, k = 2, rank = 8;
+  const double scale = 0.5;
+  return {"experts with adapters",
+          {random({tokens, hidden}, 13), random({count, hidden}, 14),
+           random({count, 2 * width, hidden}, 15, 0.2), random({count, hidden, width}, 16, 0.2),
+           random({count, rank, hidden}, 55, 0.2), random({count, width, rank}, 56, 0.2),
+           random({count, rank, width}, 57, 0.2), random({count, hidden, rank}, 58, 0.2)},
+          [=](const Tensors& t) {  // of up alone, and of down
+            const LoraWeights up{t[4], t[5], {{width, width}}, scale};
+            const LoraWeights down{t[6], t[7], {{0, hidden}}, scale};
+            return Tensors{experts(t[0], {t[1], t[2], t[3], {}, {}, &up, &down}, k, false)};
+          },
+          [=](const Tensors& t) {
+            const at::Tensor gate_up =
+                t[2] +
+                at::cat({at::zeros_like(t[2].narrow(1, 0, width)), scale * at::bmm(t[5], t[4])}, 1);
+            const at::Tensor down = t[3] + scale * at::bmm(t[7], t[6]);
+            return Tensors{plain_experts(t[0], t[1], gate_up, down, k, /*normalise=*/false)};
+          },
+          /*not_on_gpu=*/{at::kFloat}};
+}
+
 OpCase experts_case(bool normalise) {
   const std::int64_t tokens = 61, hidden = 64, width = 48, count = 8, k = 2;
-  return {
-      fmt::format("experts normalise={}", normalise),
-      {random({tokens, hidden}, 13), random({count, hidden}, 14),
-       random({count, 2 * width, hidden}, 15, 0.2), random({count, hidden, width}, 16, 0.2)},
-      [=](const Tensors& t) {
-        return Tensors{experts(t[0], {t[1], t[2], t[3]}, k, normalise)};
-      },
-      [=](const Tensors& t) {  // every expert on every token, with weight 0 if it was not chosen
-        const at::Tensor p = at::mm(t[0], t[1].t()).softmax(-1);
-        const at::Tensor chosen = at::zeros_like(p).scatter(1, std::get<1>(p.topk(k, -1)), 1.0);
-        at::Tensor weights = p * chosen;
-        if (normalise) weights = weights / weights.sum(-1, true);
-        at::Tensor out = at::zeros_like(t[0]);
-        for (std::int64_t e = 0; e < count; ++e) {
-          const auto parts = at::mm(t[0], t[2][e].t()).chunk(2, -1);
-          out = out + weights.select(1, e).unsqueeze(1) *
-                          at::mm(at::silu(parts[0]) * parts[1], t[3][e].t());
-        }
-        return Tensors{out};
-      },
-      /*not_on_gpu=*/{at::kFloat}};
+  return {fmt::format("experts normalise={}", normalise),
+          {random({tokens, hidden}, 13), random({count, hidden}, 14),
+           random({count, 2 * width, hidden}, 15, 0.2), random({count, hidden, width}, 16, 0.2)},
+          [=](const Tensors& t) {
+            return Tensors{experts(t[0], {t[1], t[2], t[3]}, k, normalise)};
+          },
+          [=](const Tensors& t) {
+            return Tensors{plain_experts(t[0], t[1], t[2], t[3], k, normalise)};
+          },
+          /*not_on_gpu=*/{at::kFloat}};
 }
 
 }  // namespace
@@ -131,7 +188,11 @@ std::vector<OpCase> layer_cases() {
           token_scores_case("padded vocabulary, temperature 0.6", 50, 1000, 24, 0.6, {}),
           token_scores_case("many", 1500, 9001, 7, 1.0, {}),
           experts_case(true),
-          experts_case(false)};
+          experts_case(false),
+          lora_case(70, 64, 16),
+          lora_case(1, 48, 4),
+          lora_case(300, 40, 3),
+          adapted_experts_case()};
 }
 
 }  // namespace antisd::inline ops
