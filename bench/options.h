@@ -53,6 +53,10 @@ inline void add_base_option(CLI::App& app, std::string& base) {
   add_choice(app, "--base-dtype", base, {"model", "int8", "nf4"}, "of the layers' matrices");
 }
 
+inline void add_offload_option(CLI::App& app, std::string& offload) {
+  add_choice(app, "--offload", offload, {"none", "moments", "all"}, "optim.offload");
+}
+
 inline void add_threads_option(CLI::App& app, int& threads) {
   add_number(app, "--threads", threads, 0, 1024, "0: as many as torch chooses");
 }

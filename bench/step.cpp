@@ -9,6 +9,7 @@
 
 #include "bench/benchmarks.h"
 #include "bench/clock.h"
+#include "bench/memory_cap.h"
 #include "bench/options.h"
 #include "bench/random_model.h"
 #include "bench/recompute.h"
@@ -30,7 +31,9 @@ struct StepOptions {
   std::string method = "both";
   std::string peer = "rollout", recompute = "auto";
   int prompts = 8, group = 8, prompt_tokens = 256, new_tokens = 256, steps = 3, threads = 0;
-  std::int64_t micro_batch_tokens = 32'768;
+  std::int64_t micro_batch_tokens = 32'768, cap = 0;
+  std::string offload = "none";
+  double memory_gib = 0;
   bool json = false;
 };
 
@@ -51,14 +54,25 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Half of the responses end before the length limit, the others at it. The ends are spread evenly,
-// so that the mean is 0.72 of the limit; new_tokens is that mean.
+// Unless it is given, half of the responses end before the length limit, the others at it.
 std::int64_t response_cap(const StepOptions& options) {
-  return std::llround(2 * std::log(2.0) * options.new_tokens);
+  return options.cap > 0 ? options.cap : std::llround(2 * std::log(2.0) * options.new_tokens);
+}
+
+// The share of tokens that end a response, so that the mean length is new_tokens: with a share p
+// and a limit c it is (1 - exp(-p c)) / p.
+double stop_share(const StepOptions& options) {
+  const auto limit = static_cast<double>(response_cap(options));
+  double low = 1e-9, high = 1;
+  for (int i = 0; i < 100; ++i) {
+    const double share = std::sqrt(low * high);
+    ((1 - std::exp(-share * limit)) / share > options.new_tokens ? low : high) = share;
+  }
+  return high;
 }
 
 std::vector<TokenId> choose_stop_ids(const StepOptions& options, std::int64_t vocabulary) {
-  const double share = std::log(2.0) / static_cast<double>(response_cap(options));
+  const double share = stop_share(options);
   const auto count =
       std::max<std::int64_t>(1, std::llround(share * static_cast<double>(vocabulary)));
   std::vector<TokenId> ids;
@@ -159,7 +173,8 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   const double memory = memory_for(model);
   TrainState state(std::move(model),
                    PromptStream(problems.size(), problems.fingerprint(), {.shuffle = false}),
-                   method.gate, adamw_options(config.optim), *ranks);
+                   method.gate, adamw_options(config.optim), *ranks,
+                   {.offload = *offload_of_name(options.offload)});
   Console console({.quiet = true});
   Recorder recorder(config.record, console);
   recorder.open(config, {}, 0);
@@ -278,14 +293,21 @@ int run_step(const Arguments& arguments) {
   add_number(app, "--group", options.group, 2, 4096, "responses a problem");
   add_number(app, "--prompt-tokens", options.prompt_tokens, 1, 1 << 20, "of each problem");
   add_number(app, "--new-tokens", options.new_tokens, 2, 1 << 20, "mean tokens per response");
+  add_number(app, "--cap", options.cap, 0, 1 << 20,
+             "the most tokens of a response; 0: so that half of them end before it");
   add_number(app, "--steps", options.steps, 1, 1000, "measured steps, after one warm-up step");
   add_recompute_option(app, options.recompute);
   add_threads_option(app, options.threads);
   add_number(app, "--micro-batch-tokens", options.micro_batch_tokens, 1, std::int64_t{1} << 40);
+  add_offload_option(app, options.offload);
+  add_memory_option(app, options.memory_gib);
   app.add_flag("--json", options.json);
   if (const auto status = parse(app, arguments)) return *status;
 
+  if (options.cap > 0 && options.cap <= options.new_tokens)
+    throw InputError("the mean length has to be less", {.where = "--cap"});
   if (options.threads > 0) at::set_num_threads(options.threads);
+  cap_memory(at::Device(options.device), options.memory_gib);
   const TemporaryFolder folder;
   const std::int64_t vocabulary = named_shape(options.shape).vocabulary;
   write_tokenizer(folder.path(), vocabulary);
@@ -294,7 +316,10 @@ int run_step(const Arguments& arguments) {
   const std::vector<std::string> methods = options.method == "both"
                                                ? std::vector<std::string>{"grpo", "antisd"}
                                                : std::vector<std::string>{options.method};
-  Json report = {{"shape", options.shape}, {"device", options.device}, {"steps", options.steps}};
+  Json report = {{"shape", options.shape},
+                 {"device", options.device},
+                 {"offload", options.offload},
+                 {"steps", options.steps}};
   std::vector<Phases> phases;
   for (const std::string& method : methods) {
     phases.push_back(train(options, method, folder.path()));

@@ -13,6 +13,7 @@
 #include "bench/benchmarks.h"
 #include "bench/clock.h"
 #include "bench/kernel_profile.h"
+#include "bench/memory_cap.h"
 #include "bench/options.h"
 #include "bench/random_model.h"
 #include "bench/recompute.h"
@@ -35,7 +36,8 @@ struct UpdateOptions {
   bool profile = false;
   std::string recompute = "false";
   std::string work = "update";
-  std::string exchange = "none";
+  std::string exchange = "none", offload = "none";
+  double memory_gib = 0;
 
   bool backward_too() const { return work != "forward"; }
 };
@@ -78,10 +80,11 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
   const std::unique_ptr<Communicator> ranks = exchanges ? join_alone(device) : alone();
   std::optional<AdamW> optimizer;
   if (options.work == "update") {
-    optimizer.emplace(
-        model, AdamWOptions{}, *ranks,
-        ShardOptions{
-            .gradients = true, .weights = options.exchange == "weights", .even_alone = exchanges});
+    optimizer.emplace(model, AdamWOptions{}, *ranks,
+                      ShardOptions{.gradients = true,
+                                   .weights = options.exchange == "weights",
+                                   .even_alone = exchanges,
+                                   .offload = *offload_of_name(options.offload)});
   }
   if (options.backward_too()) model.parameters().require_gradients();
   std::vector<std::vector<std::int32_t>> sequences(options.sequences);
@@ -171,12 +174,15 @@ int run_update(const Arguments& arguments) {
   add_choice(app, "--exchange", options.exchange, {"none", "gradients", "weights"},
              "with update: what a rank of several would exchange, sent to itself by NCCL or Gloo; "
              "weights also recomputes the layers");
+  add_offload_option(app, options.offload);
+  add_memory_option(app, options.memory_gib);
   app.add_flag("--profile", options.profile, "list the kernels that take most of the time");
   if (const auto status = parse(app, arguments)) return *status;
 
   if (options.exchange != "none") options.work = "update";
   if (options.exchange == "weights") options.recompute = "true";
   if (options.threads > 0) at::set_num_threads(options.threads);
+  cap_memory(at::Device(options.device), options.memory_gib);
   CausalLm model =
       random_model(named_shape(options.shape), at::Device(options.device), options.dtype);
   const Times times = measure(options, model);

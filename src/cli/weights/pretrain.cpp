@@ -88,15 +88,6 @@ void check_lengths(const RunConfig& config, const CausalLm& model, const Tokeniz
   }
 }
 
-// For the memory plan: documents in the place of responses.
-void plan_documents(const RunConfig& config, RunConfig& planned) {
-  planned.options().load_toml_text(config.options().to_toml(/*with_help=*/false), "the plan");
-  planned.method.name = "grpo";
-  planned.rollout.prompts_per_step = config.pretrain.documents_per_step;
-  planned.rollout.group_size = 1;
-  planned.rollout.max_sequence_tokens = config.pretrain.sequence_tokens;
-}
-
 int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& options,
                 Console& console, const Place& place, Communicator& ranks,
                 std::int64_t& last_step) {
@@ -122,9 +113,7 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
                          .shuffle = config.data.shuffle};
   const std::unique_ptr<Documents> documents = make_documents(wanted, text, report);
   CausalLm model = make_model(config, origin, device, resumed.has_value());
-  RunConfig planned;
-  plan_documents(config, planned);
-  const ShardedRun fitted{planned, model.shape(), device, model.dtype()};
+  const ShardedRun fitted{config, model.shape(), device, model.dtype()};
   const ShardOptions shard = choose_shards(fitted, place, ranks, report);
   const std::size_t kept_layers = choose_kept_layers(fitted, ranks, shard, report);
   DocumentState state(std::move(model), adamw_options(config.optim), ranks, shard);

@@ -17,24 +17,22 @@ namespace {
 constexpr double kGiB = 1 << 30;
 constexpr double kPinSeconds = 0.6;  // per GiB; 92 GiB took 53 s on an H200's host
 
-// What each rank may use of its device, weights included, and of its host, on the rank that has
-// least. Ranks on one device or host share what is free there.
-Room least_room(const ShardedRun& run, Communicator& ranks) {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  const std::string host = fmt::format("{} ", name), own = host + run.device.str();
+// The device's free memory for each of the ranks that use it, on the rank that has least.
+double least_free(at::Device device, Communicator& ranks) {
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  const std::string own = fmt::format("{} {}", host, device.str());
   const std::vector<std::string> all = ranks.gather(own);  // all have loaded their weights
-  const auto on_device = static_cast<double>(std::ranges::count(all, own));
-  const auto on_host = static_cast<double>(std::ranges::count_if(
-      all, [&](const std::string& other) { return other.starts_with(host); }));
+  const auto sharing = static_cast<double>(std::ranges::count(all, own));
+  const double free = static_cast<double>(available_memory(device)) / sharing;
+  return std::ranges::min(gather_values(ranks, std::vector{free}));
+}
+
+// What each rank may use of its device, weights included.
+double least_memory(const ShardedRun& run, Communicator& ranks) {
   const Holdings held(run.shape, {});
-  const double weights =
-      held.all() * static_cast<double>(c10::elementSize(run.dtype)) + held.quantized_bytes();
-  const auto least = [&](double bytes) {
-    return std::ranges::min(gather_values(ranks, std::vector{bytes}));
-  };
-  return {.device = least(static_cast<double>(available_memory(run.device)) / on_device + weights),
-          .host = least(static_cast<double>(available_memory(at::kCPU)) / on_host)};
+  return least_free(run.device, ranks) +
+         held.all() * static_cast<double>(c10::elementSize(run.dtype)) + held.quantized_bytes();
 }
 
 // "moments (139.2 GiB a rank; needed by the plan: none 150.0, moments 120.0)".
@@ -69,9 +67,9 @@ ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicat
   const int members = config.dist.shard_over == "node" ? place.local_size : place.size;
   const Method method = resolve_method(config.method, config.loss);
   const SetForms set = set_forms(config);
-  Room room = least_room(run, ranks);
-  const double free_on_host = room.host;
-  room.host = std::max(0.0, room.host - kHostReserve);
+  const double free_on_host = least_free(at::kCPU, ranks);
+  const Room room{.device = least_memory(run, ranks),
+                  .host = std::max(0.0, free_on_host - kHostReserve)};
   const std::vector<StateForm> forms = possible_forms(
       config, set, ranks.size(), run.device, room, [&](Shard shard, Offload offload) {
         return plan_memory(run.shape, config, method, run.device, run.dtype,
@@ -105,7 +103,7 @@ std::size_t choose_kept_layers(const ShardedRun& run, Communicator& ranks,
                                const ShardOptions& shard,
                                const std::function<void(const std::string&)>& tell) {
   const RunConfig& config = run.config;
-  const double memory = least_room(run, ranks).device;
+  const double memory = least_memory(run, ranks);
   const Shard form = shard.weights       ? Shard::kWeights
                      : shard.gradients   ? Shard::kGradients
                      : shard.members > 1 ? Shard::kOptimizer

@@ -96,15 +96,15 @@ class TrainKills : public TrainStop {
     return last;
   }
 
+  void kill_often(int kills, const std::vector<std::string>& more = {});
+
   int torn_rows_ = 0;
 };
 
-// ANTISD_KILLS sets the number of kills; tools/kill_test uses many.
-TEST_F(TrainKills, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
-  const char* wanted = std::getenv("ANTISD_KILLS");
-  const int kills = wanted != nullptr ? std::atoi(wanted) : 20;
-  const std::vector<std::string> often = {"checkpoint.every=2", "record.rollouts_every=0",
-                                          "reward.kind=countdown"};
+void TrainKills::kill_often(int kills, const std::vector<std::string>& more) {
+  std::vector<std::string> often = {"checkpoint.every=2", "record.rollouts_every=0",
+                                    "reward.kind=countdown"};
+  often.insert(often.end(), more.begin(), more.end());
   std::vector<std::string> forever = often;
   forever.emplace_back("train.steps=1000000");
   std::minstd_rand random(std::random_device{}());
@@ -148,6 +148,16 @@ TEST_F(TrainKills, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
       "{} kills: {} before a new row, {} in a row, {} in a save, the others in a step; {} "
       "steps\n",
       kills, before_a_row, torn_rows_, in_a_save, last);
+}
+
+// ANTISD_KILLS sets the number of kills; tools/kill_test uses many.
+TEST_F(TrainKills, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
+  const char* wanted = std::getenv("ANTISD_KILLS");
+  kill_often(wanted != nullptr ? std::atoi(wanted) : 20);
+}
+
+TEST_F(TrainKills, SoItDoesWithAStateOnTheHost) {
+  kill_often(6, {"optim.offload=all"});
 }
 
 TEST_F(TrainStop, ASecondSignalLeavesAtOnce) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include <ATen/record_function.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -99,21 +100,60 @@ TEST(CheckpointCrash, DISABLED_ChildSavesUntilKilled) {
   }
 }
 
-pid_t start_child(const fs::path& folder) {
+pid_t start_child(const fs::path& folder, const std::string& test) {
   const std::string program = fs::read_symlink("/proc/self/exe").string();
+  const std::string filter = "--gtest_filter=CheckpointCrash." + test;
   const pid_t child = ::fork();
   if (child != 0) return child;
   ::setenv(kChildFolder, folder.c_str(), 1);
   const int nowhere = ::open("/dev/null", O_WRONLY);
   ::dup2(nowhere, 1);
-  ::execl(program.c_str(), program.c_str(), "--gtest_also_run_disabled_tests",
-          "--gtest_filter=CheckpointCrash.DISABLED_ChildSavesUntilKilled", nullptr);
+  ::execl(program.c_str(), program.c_str(), "--gtest_also_run_disabled_tests", filter.c_str(),
+          nullptr);
   ::_exit(127);
 }
 
 std::int64_t newest_step(const fs::path& folder) {
   const std::vector<StepFolder> folders = step_folders(folder);
   return folders.empty() ? 0 : folders.front().step;
+}
+
+// The child: saves after two steps, and is killed in the next one's update, when some pieces are
+// updated on the host and one is on its way down.
+TEST(CheckpointCrash, DISABLED_ChildIsKilledInAStreamedUpdate) {
+  const char* const folder = std::getenv(kChildFolder);
+  if (folder == nullptr) GTEST_SKIP() << "runs in a process of its own alone";
+  SmallRun run("qwen3_gqa_tied", at::kBFloat16, one_rank(),
+               {.offload = Offload::kAll, .streamed_elements = kUpdateBlock});
+  run.train_step();
+  run.train_step();
+  run.save(folder);
+  at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction& function) {
+                          static int copies = 0;  // six a piece
+                          if (std::string_view(function.name()) == "aten::copy_" &&
+                              ++copies == 3 * 6 + 5)
+                            ::kill(::getpid(), SIGKILL);
+                          return std::unique_ptr<at::ObserverContext>();
+                        }).scopes({at::RecordScope::FUNCTION}));
+  run.train_step();
+}
+
+TEST(CheckpointCrash, AKillInTheMiddleOfAStreamedUpdate) {
+  const testing::TemporaryFolder folder;
+  const pid_t child = start_child(folder.path(), "DISABLED_ChildIsKilledInAStreamedUpdate");
+  ASSERT_GT(child, 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  const NewestCheckpoint newest = find_newest_whole(folder.path());
+  ASSERT_TRUE(newest.found);
+  EXPECT_EQ(newest.found->step, 2);
+  SmallRun straight("qwen3_gqa_tied", at::kBFloat16), resumed("qwen3_gqa_tied", at::kBFloat16);
+  load_checkpoint(newest.found->path, resumed.model, resumed.optimizer);
+  resumed.train_step();
+  for (int step = 0; step < 3; ++step)
+    straight.train_step();
+  EXPECT_EQ(resumed.bytes(), straight.bytes());
 }
 
 TEST(CheckpointCrash, KillsInTheMiddleOfASave) {
@@ -125,7 +165,7 @@ TEST(CheckpointCrash, KillsInTheMiddleOfASave) {
   int killed_in_a_save = 0;
   for (std::uint32_t round = 0; round < 8; ++round) {
     const std::int64_t before = newest_step(folder.path());
-    const pid_t child = start_child(folder.path());
+    const pid_t child = start_child(folder.path(), "DISABLED_ChildSavesUntilKilled");
     ASSERT_GT(child, 0);
     int status = 0;
     // Until it has saved once; half a minute allows for slow machines.

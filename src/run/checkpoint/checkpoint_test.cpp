@@ -99,6 +99,36 @@ TEST(Checkpoint, GoesOnInTheOtherPrecision) {
   }
 }
 
+// Masters and moments on the host give the same files, and each goes on from any other's.
+TEST(Checkpoint, IsTheSameWhereverTheStateLies) {
+  const auto run_with = [](Offload offload) {
+    return SmallRun("qwen3_moe_mixed", at::kBFloat16, one_rank(),
+                    {.offload = offload, .streamed_elements = kUpdateBlock});
+  };
+  const testing::TemporaryFolder folder;
+  std::vector<fs::path> saved;
+  std::vector<std::string> after;  // one more step
+  for (const Offload offload : kOffloads) {
+    SmallRun run = run_with(offload);
+    run.train_step();
+    run.train_step();
+    saved.push_back(run.save(folder / offload_name(offload)));
+    for (const char* file : {"optimizer.safetensors", "model/model.safetensors"})
+      EXPECT_TRUE(read_file(saved.back() / file) == read_file(saved.front() / file)) << file;
+    run.train_step();
+    after.push_back(run.bytes());
+    EXPECT_EQ(after.back(), after.front()) << offload_name(offload);
+  }
+  for (const fs::path& checkpoint : saved) {
+    for (const Offload offload : kOffloads) {
+      SmallRun resumed = run_with(offload);
+      load_checkpoint(checkpoint, resumed.model, resumed.optimizer);
+      resumed.train_step();
+      EXPECT_EQ(resumed.bytes(), after.front()) << checkpoint << " in " << offload_name(offload);
+    }
+  }
+}
+
 // A checkpoint has the weight of a frozen parameter but no optimizer state.
 TEST(Checkpoint, AFrozenParameterIsSavedAsItsWeight) {
   const fs::path origin = testing::fixture("model/qwen3_gqa_tied");
