@@ -5,14 +5,46 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "ops/backend.h"
 #include "ops/grouped_linear.h"
 #include "ops/products.h"
+
+#ifdef ANTISD_CUDA
+#include "ops/kernels/quantized_product.h"
+#endif
 
 namespace antisd::inline ops {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+#ifdef ANTISD_CUDA
+// Whether one kernel computes the product from the codes.
+bool suits_fused(const at::Tensor& x, const QuantizedWeight& weight) {
+  return x.is_cuda() && x.scalar_type() != at::kFloat && x.size(0) <= kFusedRows &&
+         weight.columns % kFusedColumns == 0 && x.is_contiguous() &&
+         reinterpret_cast<std::uintptr_t>(x.const_data_ptr()) % 16 == 0;
+}
+
+// Into y, of x's type, or an fp32 stream that begins as `residual`.
+void fused_product(const at::Tensor& x, const QuantizedWeight& weight, const at::Tensor& residual,
+                   const at::Tensor& y) {
+  launch_quantized_product(
+      {.kind = weight.kind(),
+       .type = element_type(x),
+       .x = x.const_data_ptr(),
+       .rows = x.size(0),
+       .columns = weight.columns,
+       .outputs = weight.codes.size(0),
+       .codes = weight.codes.const_data_ptr(),
+       .scales = weight.scales.const_data_ptr<float>(),
+       .row_bytes = weight.codes.size(1),
+       .residual = residual.defined() ? residual.const_data_ptr<float>() : nullptr,
+       .y = y.mutable_data_ptr()},
+      current_stream(x));
+}
+#endif
 
 void save_quantized(AutogradContext* context, const QuantizedWeight& weight,
                     const at::Tensor& ends = {}) {
@@ -63,12 +95,24 @@ struct QuantizedGroupedLinear : torch::autograd::Function<QuantizedGroupedLinear
 
 at::Tensor quantized_product(const at::Tensor& x, const QuantizedWeight& weight,
                              const at::Tensor& residual) {
+#ifdef ANTISD_CUDA
+  if (suits_fused(x, weight) && (!residual.defined() || residual.is_contiguous())) {
+    const auto options = residual.defined() ? residual.options() : x.options();
+    at::Tensor y = at::empty({x.size(0), weight.codes.size(0)}, options);
+    fused_product(x, weight, residual, y);
+    return y;
+  }
+#endif
   const at::Tensor dense = dequantize(weight, x.scalar_type());
   if (!residual.defined() || x.scalar_type() == at::kFloat) return product_nt(x, dense, residual);
   return at::addmm(residual, x, dense.t(), at::kFloat);
 }
 
 void add_quantized_product_(at::Tensor stream, const at::Tensor& x, const QuantizedWeight& weight) {
+#ifdef ANTISD_CUDA
+  if (suits_fused(x, weight) && stream.is_contiguous())
+    return fused_product(x, weight, stream, stream);
+#endif
   at::addmm_out(stream, stream, x, dequantize(weight, x.scalar_type()).t(), at::kFloat);
 }
 

@@ -11,7 +11,8 @@
 namespace antisd::inline ops {
 
 // x dequantize(weight)^T, without autograd. With a residual, an fp32 stream, the sum of both,
-// rounded once.
+// rounded once. On a GPU up to 64 rows in 16 bits are computed from the codes by one kernel; others
+// convert the whole weight first. Both round the weights alike.
 at::Tensor quantized_product(const at::Tensor& x, const QuantizedWeight& weight,
                              const at::Tensor& residual);
 // In place, for x of 16 bits.

@@ -11,11 +11,10 @@
 //
 // A lane (group g = lane / 4, t = lane % 4) reads 16 bytes at a time. Which dims meet in one tensor
 // operation does not matter as long as both operands agree, so packs go in as they lie in memory.
-#include <type_traits>
-
 #include "ops/kernels/decode_attention.h"
 #include "ops/kernels/decode_attention_plain.h"
 #include "ops/kernels/launch.h"
+#include "ops/kernels/mma.cuh"
 #include "ops/kernels/pack.cuh"
 #include "ops/kernels/reduce.cuh"
 
@@ -38,38 +37,10 @@ struct Arguments {
   std::int32_t* counters;
 };
 
-// d += a b: m16 n8 k16, a and b pairs of T.
-template <typename T>
-__device__ __forceinline__ void multiply_add(float (&d)[4], unsigned a0, unsigned a1, unsigned a2,
-                                             unsigned a3, unsigned b0, unsigned b1) {
-  if constexpr (std::is_same_v<T, __half>) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-  } else {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-  }
-}
-
 __device__ __forceinline__ unsigned transpose_8x8(unsigned x) {
   unsigned y;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
   return y;
-}
-
-// Read once, so not kept in the first-level cache.
-__device__ __forceinline__ uint4 load_once(const void* p) {
-  uint4 r;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
-               : "l"(p));
-  return r;
 }
 
 __device__ __forceinline__ float exp2_fast(float x) {
