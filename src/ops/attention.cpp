@@ -1,6 +1,7 @@
 #include "ops/attention.h"
 
 #include "core/check.h"
+#include "ops/backend.h"
 #include "ops/cpu_attention.h"
 
 namespace antisd::inline ops {
@@ -21,9 +22,10 @@ struct Problem {
 };
 
 #ifdef ANTISD_CUDA
-// cuDNN is up to twice as fast as packed flash attention but takes equal lengths alone, and it
-// builds a plan for every new shape (some 50 ms, kept for the life of the process): so it gets the
-// batches whose lengths are all one multiple of this, which come again.
+// On Hopper cuDNN is up to twice as fast as packed flash attention but takes equal lengths alone,
+// and it builds a plan for every new shape (some 50 ms, kept for the life of the process): so it
+// gets the batches whose lengths are all one multiple of this, which come again. Compute capability
+// 8.x and 12.x lack the instructions that make it faster.
 constexpr std::int64_t kDenseLength = 256;
 
 bool suits_dense(const at::Tensor& q, const AttentionLayout& layout, std::int64_t window) {
@@ -32,6 +34,7 @@ bool suits_dense(const at::Tensor& q, const AttentionLayout& layout, std::int64_
       q.size(2) % 8 != 0 || q.scalar_type() == at::kFloat) {
     return false;
   }
+  if (const int major = compute_capability_major(q); major != 9 && major != 10) return false;
   for (std::size_t i = 1; i < layout.query_offsets.size(); ++i) {
     if (layout.query_offsets[i] - layout.query_offsets[i - 1] != length) return false;
   }

@@ -1,4 +1,4 @@
-// Helpers for the CUDA half of the ops: element types and the current stream.
+// Helpers for the CUDA half of the ops: element types, the current stream, the kind of GPU.
 #pragma once
 
 #ifdef ANTISD_CUDA
@@ -20,6 +20,15 @@ inline ElementType element_type(const at::Tensor& tensor) {
 
 inline cudaStream_t current_stream(const at::Tensor& tensor) {
   return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
+}
+
+// The generation of the GPU, e.g. 9 for Hopper.
+inline int compute_capability_major(const at::Tensor& tensor) {
+  int major = 0;
+  const cudaError_t status =
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, tensor.device().index());
+  ANTISD_CHECK(status == cudaSuccess);
+  return major;
 }
 
 }  // namespace antisd::inline ops

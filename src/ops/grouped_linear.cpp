@@ -24,21 +24,14 @@ at::Tensor grouped_linear_on_cpu(const at::Tensor& x, const at::Tensor& w, const
 }
 
 #ifdef ANTISD_CUDA
-int compute_capability_major(c10::DeviceIndex device) {
-  int major = 0;
-  ANTISD_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
-               cudaSuccess);
-  return major;
-}
-
 GroupedShape grouped_shape(const at::Tensor& rows, at::IntArrayRef weight) {
   return {static_cast<int>(rows.size(0)), static_cast<int>(weight[0]), static_cast<int>(weight[2]),
           static_cast<int>(weight[1])};
 }
 
 GroupedCode code_for(const at::Tensor& rows, const at::Tensor& w) {
-  return choose_grouped_code(compute_capability_major(rows.device().index()), rows.scalar_type(),
-                             w.size(2), w.size(1));
+  return choose_grouped_code(compute_capability_major(rows), rows.scalar_type(), w.size(2),
+                             w.size(1));
 }
 
 at::Tensor own_input_gradient(const at::Tensor& dy, const at::Tensor& w, const at::Tensor& ends) {

@@ -22,9 +22,9 @@ namespace antisd::inline ops {
 namespace {
 
 constexpr int kWarps = 4, kThreads = kWarps * kWarp;
-constexpr int kTile = 16;        // keys of a tensor operation
-constexpr int kColumns = 8;      // query heads of a tensor operation
-constexpr int kSlots = 132 * 3;  // blocks resident at a time on an H200
+constexpr int kTile = 16;          // keys of a tensor operation
+constexpr int kColumns = 8;        // query heads of a tensor operation
+constexpr int kBlocksAtATime = 3;  // of a multiprocessor
 
 template <typename T>
 struct Arguments {
@@ -403,7 +403,8 @@ __device__ void merge_parts(const Arguments<T>& a, int first_block, int last_blo
 }
 
 template <int D, typename T>
-__global__ void __launch_bounds__(kThreads, 3) decode_attention_kernel(Arguments<T> a) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtATime)
+    decode_attention_kernel(Arguments<T> a) {
   __shared__ Shared<D> shared;
   extern __shared__ int ends[];
   const int ratio = a.shape.heads / a.shape.kv_heads;    // query heads of a key head
@@ -472,6 +473,16 @@ bool fits_tensor_cores(ElementType type, const DecodeAttentionShape& shape) {
          shape.page_tokens % kTile == 0;
 }
 
+// Blocks that run at a time on the current device.
+int resident_blocks() {
+  int device = 0, multiprocessors = 0;
+  cudaError_t status = cudaGetDevice(&device);
+  if (status == cudaSuccess)
+    status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (status != cudaSuccess) fail_launch("decode_attention", status);
+  return kBlocksAtATime * multiprocessors;
+}
+
 int units_of(const DecodeAttentionShape& shape) {
   return shape.kv_heads * static_cast<int>(ceil_div(shape.heads / shape.kv_heads, kColumns));
 }
@@ -494,13 +505,14 @@ void run(const DecodeAttentionShape& shape, const void* q, const void* keys, con
   const std::size_t ends = sizeof(int) * static_cast<std::size_t>(shape.sequences);
   (shape.head_dim == 128
        ? decode_attention_kernel<128, T>
-       : decode_attention_kernel<64, T>)<<<kSlots, kThreads, ends, stream>>>(arguments);
+       : decode_attention_kernel<64, T>)<<<resident_blocks(), kThreads, ends, stream>>>(arguments);
 }
 
 }  // namespace
 
 DecodeWorkspace decode_attention_workspace(const DecodeAttentionShape& shape) {
-  return {2 * kSlots * kColumns * (shape.head_dim + 2), shape.sequences * units_of(shape)};
+  const std::int64_t blocks = resident_blocks();
+  return {2 * blocks * kColumns * (shape.head_dim + 2), shape.sequences * units_of(shape)};
 }
 
 void launch_decode_attention(ElementType type, const DecodeAttentionShape& shape, const void* q,
