@@ -18,6 +18,7 @@
 #include "core/rng.h"
 #include "io/atomic_file.h"
 #include "io/jsonl.h"
+#include "model/adapted_shape.h"
 #include "trainer/trainer.h"
 
 namespace antisd::bench {
@@ -31,7 +32,7 @@ struct StepOptions {
   std::string method = "both";
   std::string peer = "rollout", recompute = "auto";
   int prompts = 8, group = 8, prompt_tokens = 256, new_tokens = 256, steps = 3, threads = 0;
-  std::int64_t micro_batch_tokens = 32'768, cap = 0;
+  std::int64_t micro_batch_tokens = 32'768, cap = 0, lora_rank = 0;
   std::string offload = "none";
   double memory_gib = 0;
   bool json = false;
@@ -139,8 +140,8 @@ void configure(RunConfig& config, const StepOptions& options, const std::string&
         "context.peer=" + options.peer, std::string("method.gate.warmup_steps=1"),
         std::string("method.gate.min_warm=0"), fmt::format("train.steps={}", options.steps + 2),
         fmt::format("train.micro_batch_tokens={}", options.micro_batch_tokens),
-        std::string("checkpoint.every=0"), std::string("record.tensorboard=true"),
-        "record.dir=" + (folder / method).string()}) {
+        fmt::format("model.lora.rank={}", options.lora_rank), std::string("checkpoint.every=0"),
+        std::string("record.tensorboard=true"), "record.dir=" + (folder / method).string()}) {
     config.options().assign(line);
   }
   config.resolve();
@@ -168,7 +169,8 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
       PromptSet::load({.files = config.data.train, .map = {}, .count_tokens = {}});
   const auto ranks = alone();
   at::manual_seed(1);  // every method starts from the same weights
-  CausalLm model = random_model(named_shape(options.shape), device);
+  CausalLm model =
+      random_model(adapted_shape(named_shape(options.shape), config.model.lora), device);
   const MemoryPlan plan = planned_memory(options.recompute, config, model);
   const double memory = memory_for(model);
   TrainState state(std::move(model),
@@ -301,6 +303,7 @@ int run_step(const Arguments& arguments) {
   add_number(app, "--micro-batch-tokens", options.micro_batch_tokens, 1, std::int64_t{1} << 40);
   add_offload_option(app, options.offload);
   add_memory_option(app, options.memory_gib);
+  add_number(app, "--lora", options.lora_rank, 0, 1 << 16, "rank of adapters; 0: none");
   app.add_flag("--json", options.json);
   if (const auto status = parse(app, arguments)) return *status;
 

@@ -31,6 +31,7 @@ std::function<int()> add_eval(CLI::App& app);      // likewise
 std::function<int()> add_demo(CLI::App& app);      // likewise
 std::function<int()> add_plan(CLI::App& app);      // likewise
 std::function<int()> add_inspect(CLI::App& app);   // likewise
+std::function<int()> add_merge(CLI::App& app);     // likewise
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_report(CLI::App& app);

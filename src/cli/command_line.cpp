@@ -33,6 +33,7 @@ const std::vector<Command>& all_commands() {
       {"sweep", "a grid of training runs in parallel, then their comparison", add_sweep},
       {"inspect", "the effect of the teacher's context on each token of a response: s, t, u, phi",
        add_inspect},
+      {"merge", "a model and its LoRA adapter -> one Hugging Face directory", add_merge},
 #endif
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},

@@ -19,12 +19,19 @@ using testing::error_of;
 using ::testing::HasSubstr;
 
 // The fixtures have few positions; with more, sequences fill several pages.
-CausalLm fixture_model(const std::string& name = "qwen3_gqa_tied", double sharper = 1) {
+CausalLm fixture_model(const std::string& name = "qwen3_gqa_tied", double sharper = 1,
+                       std::optional<LoraShape> lora = {}) {
   const std::filesystem::path folder = testing::fixture("model") / name;
   ModelShape shape = read_model_shape(folder / "config.json");
   shape.max_positions = 300;
+  shape.lora = std::move(lora);
   CausalLm model(shape, at::kCPU, at::kFloat);
   load_weights(model, folder);
+  at::Generator generator = at::detail::createCPUGenerator(3);
+  for (Parameter& parameter : model.parameters()) {
+    if (parameter.spec.is_adapter())
+      parameter.value.copy_(at::randn(parameter.spec.sizes, generator, at::kFloat) * 0.3);
+  }
   if (sharper != 1) model.parameters().at("final_norm").value.mul_(sharper);
   return model;
 }
@@ -147,6 +154,30 @@ TEST_P(Engine, GreedyEqualsRecomputingFromScratch) {
       EXPECT_EQ(ids_of(RolloutEngine(other).generate(model, requests, options)), ids_of(batch));
     }
   }
+}
+
+// Both decoders add the adapters, and see new values of them.
+TEST_P(Engine, AdaptersAreSampledFromAsTheyAreScored) {
+  CausalLm model = fixture_model(
+      GetParam(), 1,
+      LoraShape{.rank = 3,
+                .alpha = 4,
+                .targets = {"q_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"},
+                .experts = true});
+  const std::vector<RolloutRequest> requests = requests_of(3);
+  const RolloutOptions options{.sampling = {.temperature = 0}, .max_new_tokens = 40};
+  RolloutEngine engine;
+  const SampleBatch before = engine.generate(model, requests, options);
+  expect_greedy(model, requests, before);
+  EXPECT_NE(ids_of(before),
+            ids_of(RolloutEngine().generate(fixture_model(GetParam()), requests, options)));
+  for (Parameter& parameter : model.parameters())
+    if (parameter.spec.is_adapter()) parameter.value.mul_(-1.5);
+  const SampleBatch after = engine.generate(model, requests, options);
+  expect_greedy(model, requests, after);
+  EngineOptions other;
+  other.decoder = &make_tensor_decoder;
+  EXPECT_EQ(ids_of(RolloutEngine(other).generate(model, requests, options)), ids_of(after));
 }
 
 // 60 sequences that start with a page or two and grow to five: all are admitted, most are

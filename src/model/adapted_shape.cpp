@@ -59,7 +59,9 @@ std::map<std::string, Projection> projections_of(const ModelShape& shape) {
 ModelShape adapted_shape(ModelShape shape, const LoraConfig& config) {
   if (config.rank == 0) return shape;
   const std::map<std::string, Projection> known = projections_of(shape);
-  LoraShape lora{.rank = config.rank, .alpha = config.alpha, .experts = config.experts};
+  const bool has_experts = std::ranges::any_of(shape.layers, &LayerShape::sparse);
+  LoraShape lora{
+      .rank = config.rank, .alpha = config.alpha, .experts = config.experts && has_experts};
   for (const std::string& name : config.targets) {
     const auto found = known.find(name);
     if (found == known.end()) refuse_target(name, known);
@@ -79,6 +81,7 @@ ModelShape adapted_shape(ModelShape shape, const LoraConfig& config) {
                       .remedy = shape.experts > 0 ? "name some, or set model.lora.experts = true"
                                                   : "name some, e.g. [\"q_proj\", \"v_proj\"]"});
   }
+  std::ranges::sort(lora.targets);
   shape.lora = std::move(lora);
   return shape;
 }

@@ -211,6 +211,10 @@ bool is_adapter_directory(const fs::path& directory) {
   return fs::exists(directory / kConfigName, ignored);
 }
 
+fs::path adapter_weights_file(const fs::path& directory) {
+  return directory / kWeightsName;
+}
+
 AdapterConfig read_adapter_config(const fs::path& directory) {
   const fs::path path = directory / kConfigName;
   const Json json = parse_json(read_file(path), path.string());

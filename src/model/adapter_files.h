@@ -41,6 +41,8 @@ std::filesystem::path base_directory(const std::filesystem::path& model,
 // nothing. InputError for tensors that do not fit.
 void load_adapter(CausalLm& model, const AdapterConfig& adapter);
 
+std::filesystem::path adapter_weights_file(const std::filesystem::path& directory);
+
 // Writes what PEFT opens, in the model's precision.
 void save_adapter(const CausalLm& model, const std::filesystem::path& base,
                   const std::filesystem::path& directory);

@@ -119,6 +119,11 @@ std::int64_t ModelShape::parameter_count() const {
   return count;
 }
 
+std::string LoraShape::text() const {
+  return fmt::format("rank {}, alpha {} on {}{}", rank, alpha, fmt::join(targets, ", "),
+                     experts ? ", of experts too" : "");
+}
+
 std::int64_t ModelShape::trainable_parameter_count() const {
   std::int64_t count = 0;
   for (const ParameterSpec& spec : parameter_specs(*this))

@@ -39,10 +39,11 @@ struct LayerShape {
 struct LoraShape {
   std::int64_t rank = 0;
   double alpha = 0;
-  std::vector<std::string> targets;  // projections by their names on disk: "q_proj"
+  std::vector<std::string> targets;  // projections by their names on disk: "q_proj"; sorted
   bool experts = false;              // those of experts too
 
   double scale() const { return alpha / static_cast<double>(rank); }
+  std::string text() const;  // "rank 8, alpha 16 on q_proj, v_proj"
   bool operator==(const LoraShape&) const = default;
 };
 

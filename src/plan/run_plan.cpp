@@ -76,6 +76,10 @@ RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
     plan.notes.emplace_back("evaluation without the time of top-p's filter: no rate is measured");
   if (plan.fits && dtype_of(config) == at::kFloat)
     plan.notes.emplace_back("seconds are those of 16-bit weights: fp32 has no rates");
+  if (plan.fits && shape.lora)
+    plan.notes.emplace_back(
+        "passes have the seconds of a whole model's: the gradients of frozen weights, which are "
+        "not made, are not taken off, nor are the adapters' own products added");
   if (plan.fits && plan.parameters < kSmallestMeasured)
     plan.notes.emplace_back(
         "the rates are those of models from 0.6 billion parameters on: smaller "

@@ -67,6 +67,13 @@ double Holdings::largest_layer() const {
   return static_cast<double>(largest);
 }
 
+double Holdings::most_gradients() const {
+  std::int64_t most = 0;
+  for (const Block& block : blocks_)
+    if (block.is_layer) most = std::max(most, block.trainable);
+  return static_cast<double>(most);
+}
+
 double Holdings::own_part() const {
   return sum([&](const Block& b) { return part(b.trainable); });
 }

@@ -38,6 +38,7 @@ class Holdings {
   double beside_layers() const { return all() - of_layers(); }
   double trainable_beside_layers() const;
   double largest_layer() const;
+  double most_gradients() const;  // of a layer
 
   double own_part() const;          // masters and moments: those of the first member
   double largest_own_part() const;  // of a block

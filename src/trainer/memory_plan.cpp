@@ -85,7 +85,7 @@ class Planner {
   void add_model() {
     const std::string shared =
         ranks_.members > 1 ? fmt::format(", one part of {}", ranks_.members) : "";
-    if (ranks_.shard == Shard::kWeights) {
+    if (ranks_.shard == Shard::kWeights && !shape_.lora) {  // frozen weights stay whole
       add("weights", element_ * held_.beside_layers(), MemoryTime::kAlways,
           each() + ": embedding and head");
       for (const MemoryTime when : {MemoryTime::kRollout, MemoryTime::kScoring})
@@ -118,10 +118,12 @@ class Planner {
   }
 
   void add_copies() {
-    if (needs_reference(config_.loss))
-      add("reference", element_ * held_.all(), MemoryTime::kAlways, each());
+    if (needs_reference(config_.loss)) {
+      add("reference", shape_.lora ? 0 : element_ * held_.all(), MemoryTime::kAlways,
+          shape_.lora ? "the model without its adapters" : each());
+    }
     if (method_.slow_teacher()) {
-      add("teacher", (fp32_ ? 4 : 4 + element_) * held_.all(), MemoryTime::kAlways,
+      add("teacher", (fp32_ ? 4 : 4 + element_) * held_.trainable(), MemoryTime::kAlways,
           fp32_ ? "4 bytes a parameter" : "4 + 2 bytes a parameter");
     }
   }
@@ -175,9 +177,10 @@ class Planner {
       return part;
     }
     // Embedding and head are sent when the backward pass has ended (GradientSum).
-    const double waiting = held_.trainable_beside_layers() + held_.largest_layer();
+    const double waiting = held_.trainable_beside_layers() + held_.most_gradients();
     const bool freed = ranks_.shard >= Shard::kGradients;
-    const double sent = freed ? kGradientsInFlight * held_.largest_layer() : held_.sent_of_layers();
+    const double sent =
+        freed ? kGradientsInFlight * held_.most_gradients() : held_.sent_of_layers();
     part.bytes =
         element_ * (waiting + 2 * sent) + (freed && !several_rounds() ? 4 * held_.own_chunk() : 0);
     part.how = fmt::format("{}: embedding, head and a layer; {} layers sent and received", each(),
@@ -192,7 +195,7 @@ class Planner {
     if (layer == 0) return part;
     const double above = static_cast<double>(shape_.layers.size() - 1 - layer);
     const double layers = 1 + (ranks_.size > 1 ? 2 : 1) * above;  // sent, and received
-    const double made = element_ * (head() + layers * held_.largest_layer());
+    const double made = element_ * (head() + layers * held_.most_gradients());
     if (made < part.bytes) {
       part.bytes = made;
       part.how = fmt::format("{}: the head's, and those of the last layers", each());
@@ -200,7 +203,10 @@ class Planner {
     return part;
   }
 
-  double head() const { return static_cast<double>(shape_.vocabulary * shape_.hidden); }
+  // Elements of the head that have a gradient.
+  double head() const {
+    return shape_.lora ? 0 : static_cast<double>(shape_.vocabulary * shape_.hidden);
+  }
 
   // Bytes per token that layers [0, end) keep.
   double kept_by(std::size_t end) const {

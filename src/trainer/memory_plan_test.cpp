@@ -4,8 +4,10 @@
 
 #include "dist/in_process.h"
 #include "inference/kv_pool.h"
+#include "model/adapted_shape.h"
 #include "optim/adamw.h"
 #include "optim/weight_shards.h"
+#include "trainer/slow_teacher.h"
 
 namespace antisd::inline trainer {
 namespace {
@@ -314,6 +316,38 @@ TEST(MemoryPlan, AutoKeepsWhatFits) {
   EXPECT_EQ(chosen(1e12).kept_layers, 0);
   config.model.gradient_checkpointing = "false";
   EXPECT_EQ(chosen(0).kept_layers, 3);
+}
+
+// Of adapters, what is trained is a fraction; the reference is the base itself.
+TEST(MemoryPlan, AdaptersAreCountedToTheByte) {
+  RunConfig config;
+  for (const char* line : {"model.lora.rank=4", "model.lora.experts=true", "loss.kl_coef=0.1",
+                           "method.name=sdpo", "method.sdpo.teacher_ema=0.05"})
+    config.options().assign(line);
+  config.resolve();
+  const Method method = resolve_method(config.method, config.loss);
+  for (const bool sparse : {false, true}) {
+    const ModelShape whole = small_shape(sparse), shape = adapted_shape(whole, config.model.lora);
+    CausalLm model(shape, at::kCPU, at::kBFloat16);
+    const auto processes = alone();
+    const AdamW optimizer(model, {}, *processes);
+    const SlowTeacher teacher(model);
+    const HeldBytes held(model.parameters()), average(teacher.average().parameters()),
+        rounded(teacher.model().parameters());
+    const MemoryPlan plan = plan_memory(shape, config, method, at::kCPU, at::kBFloat16);
+    EXPECT_EQ(part(plan, "weights"), held.weights);
+    EXPECT_EQ(part(plan, "masters"), held.masters);
+    EXPECT_EQ(part(plan, "moments"), held.moments);
+    EXPECT_EQ(part(plan, "gradient sums"), held.masters);
+    EXPECT_EQ(part(plan, "teacher"), average.weights + rounded.weights);
+    EXPECT_EQ(part(plan, "reference"), 0);
+    EXPECT_LT(held.moments, 2 * held.weights);
+    // Frozen layers are not divided.
+    const MemoryPlan divided =
+        plan_memory(shape, config, method, at::kCPU, at::kBFloat16, {2, 2, Shard::kWeights});
+    EXPECT_EQ(part(divided, "weights"), held.weights);
+    EXPECT_LT(plan.needed(), plan_memory(whole, config, method, at::kCPU, at::kBFloat16).needed());
+  }
 }
 
 TEST(MemoryPlan, TheConfigurationDecides) {

@@ -4,16 +4,25 @@
 
 namespace antisd::inline trainer {
 
-SlowTeacher::SlowTeacher(const CausalLm& student)
-    : average_(student.shape(), student.device(), at::kFloat) {
-  if (student.dtype() != at::kFloat)
-    rounded_.emplace(student.shape(), student.device(), student.dtype());
+namespace {
+
+// A model of the student's shape. With adapters it has the student's base, in its precision.
+CausalLm beside(const CausalLm& student, at::ScalarType dtype) {
+  const ModelShape& shape = student.shape();
+  return shape.lora ? CausalLm(student, shape.lora, dtype)
+                    : CausalLm(shape, student.device(), dtype);
+}
+
+}  // namespace
+
+SlowTeacher::SlowTeacher(const CausalLm& student) : average_(beside(student, at::kFloat)) {
+  if (student.dtype() != at::kFloat) rounded_.emplace(beside(student, student.dtype()));
   const at::NoGradGuard no_grad;
   student.make_passes(1, [&] {
     for (const ParameterBlock& block : student.parameters().blocks()) {
       const BlockInUse here(student, block);
       for (const Parameter& own : student.parameters().of(block))
-        average_.parameters().at(own.name()).copy_from(own);
+        if (own.spec.trainable) average_.parameters().at(own.name()).value.copy_(own.value);
     }
   });
   refresh();
@@ -26,8 +35,8 @@ void SlowTeacher::follow(const CausalLm& student, const AdamW& optimizer, double
     const at::Tensor masters = optimizer.whole(block, &ParameterBlock::masters);
     const BlockInUse here(student, block);
     for (const Parameter& own : parameters.of(block)) {
-      if (own.quantized.defined()) continue;  // never changes
-      const bool has_master = masters.defined() && own.spec.trainable;
+      if (!own.spec.trainable) continue;
+      const bool has_master = masters.defined();
       at::Tensor& average = average_.parameters().at(own.name()).value;
       const at::Tensor exact =
           has_master ? masters.narrow(0, parameters.place_in_block(own), own.spec.count())
@@ -49,7 +58,7 @@ void SlowTeacher::refresh() {
   if (!rounded_) return;
   const at::NoGradGuard no_grad;
   for (Parameter& rounded : rounded_->parameters())
-    rounded.copy_from(average_.parameters().at(rounded.name()));
+    if (!rounded.borrowed) rounded.value.copy_(average_.parameters().at(rounded.name()).value);
 }
 
 }  // namespace antisd::inline trainer

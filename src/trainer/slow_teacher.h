@@ -1,4 +1,5 @@
-// A teacher with its own weights: an exponential moving average of the student's, in fp32.
+// A teacher with its own weights: an exponential moving average of the student's, in fp32. Of a
+// student with adapters it is the average of these, above the same base.
 //
 //   SlowTeacher teacher(state.model);                              // starts with its weights
 //   teacher.follow(state.model, state.optimizer, /*rate=*/0.05);   // after each step
@@ -29,7 +30,7 @@ class SlowTeacher {
   void refresh();
 
  private:
-  CausalLm average_;                 // fp32
+  CausalLm average_;                 // fp32; the base below adapters in the student's precision
   std::optional<CausalLm> rounded_;  // if the student computes in lower precision
 };
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "model/adapter_files.h"
 #include "model/weights.h"
 #include "trainer/saved_state.h"
 
@@ -38,7 +39,8 @@ GatePosition position_from(const std::string& name) {
 
 // Loads weights and optimizer, and what resuming and starting from another run have in common.
 Json load_common(TrainState& state, const fs::path& checkpoint) {
-  const Json saved = load_checkpoint(checkpoint, state.model, state.optimizer);
+  const Json saved = load_checkpoint(checkpoint, state.model, state.optimizer,
+                                     state.base ? &*state.base : nullptr);
   read_saved([&] {
     state.prompts.restore(saved.at("prompts"));
     state.reference = saved.at("reference").get<std::string>();
@@ -105,7 +107,8 @@ CheckpointParts parts_of(const TrainState& state, fs::path origin) {
   return {.model = state.model,
           .optimizer = state.optimizer,
           .origin = std::move(origin),
-          .teacher = state.teacher ? &state.teacher->average() : nullptr};
+          .teacher = state.teacher ? &state.teacher->average() : nullptr,
+          .base = state.base ? &*state.base : nullptr};
 }
 
 Json to_json(const TrainState& state) {
@@ -128,7 +131,11 @@ void resume(TrainState& state, const fs::path& checkpoint) {
                         .remedy = "set method.sdpo.teacher_ema as it was, or start a new run with "
                                   "train.init_from"});
     }
-    load_weights(state.teacher->average(), checkpoint / "teacher");
+    if (state.model.shape().lora) {
+      load_adapter(state.teacher->average(), read_adapter_config(checkpoint / "teacher"));
+    } else {
+      load_weights(state.teacher->average(), checkpoint / "teacher");
+    }
     state.teacher->refresh();
   }
   read_saved([&] {

@@ -38,8 +38,9 @@ struct TrainState {
   std::int64_t skipped = 0;       // steps without any graded response
   PromptStream prompts;
   EntropyGate gate;
-  Moments warmup_u;       // u over the gate's warm-up steps
-  std::string reference;  // model directory of the frozen reference
+  Moments warmup_u;               // u over the gate's warm-up steps
+  std::string reference;          // model directory of the frozen reference
+  std::optional<BaseModel> base;  // of a model with adapters
   std::optional<BestCheckpoint> best;
   CausalLm model;
   AdamW optimizer;

@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 
 #include "cli/processes.h"
+#include "cli/weights/adapted_model.h"
 #include "cli/weights/device_choice.h"
 #include "context/context_builder.h"
 #include "core/error.h"
 #include "eval/benchmark.h"
+#include "model/adapted_shape.h"
 #include "model/causal_lm.h"
 #include "ops/device.h"
 #include "ops/host_memory.h"
@@ -74,12 +76,13 @@ fs::path model_directory(const RunConfig& config, Report& report, const Warn& wa
     }
     verify_checkpoint(parent);
     report.line("starts from", parent.string());
-    if (model.empty()) model = parent / "model";
+    if (model.empty()) model = model_files(parent);
   }
   if (model.empty()) {
     throw InputError("no model is named",
                      {.where = "model.path", .remedy = "give a Hugging Face model directory"});
   }
+  refuse_adapter(model);
   return model;
 }
 
@@ -234,9 +237,14 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   report.line("method", method_text(method));
 
   const fs::path model = model_directory(config, report, warn);
-  ModelShape shape = read_model_shape(model / "config.json");
+  ModelShape shape = adapted_shape(read_model_shape(model / "config.json"), config.model.lora);
   shape.base = base_format(config.model.base_dtype);
   report_model(model, shape, report);
+  if (shape.lora) {
+    report.line("adapters",
+                fmt::format("{}: {:.2f} M parameters are trained", shape.lora->text(),
+                            static_cast<double>(shape.trainable_parameter_count()) / 1e6));
+  }
   const PromptRenderer renderer = make_renderer(model, config.data, warn);
   const std::vector<TokenId> stop_ids = find_stop_ids(model, renderer.tokenizer(), warn);
   check_ids(stop_ids, shape, model);

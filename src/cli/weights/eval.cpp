@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "eval/evaluator.h"
 #include "eval/results/paired.h"
+#include "model/adapter_files.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/run_files.h"
 
@@ -35,7 +36,7 @@ struct EvalCommandOptions {
 
 // What MODEL refers to.
 struct Subject {
-  fs::path model;                    // the Hugging Face directory
+  fs::path model;                    // the Hugging Face directory, or an adapter's
   std::optional<std::int64_t> step;  // if it is a checkpoint
   fs::path run;                      // the run directory that holds it; empty: none
 };
@@ -54,11 +55,13 @@ Subject find_subject(const fs::path& path, Console& console) {
     checkpoint = newest.found->path;
     console.info(fmt::format("evaluating {}", checkpoint.string()));
   }
-  if (checkpoint.filename() == "model" && fs::exists(checkpoint.parent_path() / "MANIFEST.json"))
+  const bool is_part = checkpoint.filename() == "model" || checkpoint.filename() == "adapter";
+  if (is_part && fs::exists(checkpoint.parent_path() / "MANIFEST.json"))
     checkpoint = checkpoint.parent_path();
-  if (!fs::exists(checkpoint / "model" / "config.json"))
+  const bool has_adapter = is_adapter_directory(checkpoint / "adapter");
+  if (!has_adapter && !fs::exists(checkpoint / "model" / "config.json"))
     return {.model = path, .step = {}, .run = {}};
-  Subject subject{.model = checkpoint / "model", .step = {}, .run = {}};
+  Subject subject{.model = checkpoint / (has_adapter ? "adapter" : "model"), .step = {}, .run = {}};
   subject.step = step_of_name(checkpoint.filename().string());
   if (subject.step && checkpoint.parent_path().filename() == kCheckpointsFolder)
     subject.run = checkpoint.parent_path().parent_path();
@@ -106,9 +109,12 @@ fs::path default_folder(const Subject& subject) {
 int evaluate_as(Communicator& ranks, const Place& place, const EvalCommandOptions& options,
                 const Subject& subject, const RunConfig& config, Console& console) {
   const auto warn = [&](const std::string& text) { console.warn(text); };
-  const PromptRenderer renderer = make_renderer(subject.model, config.data, warn);
-  Evaluator evaluator(config, renderer, find_stop_ids(subject.model, renderer.tokenizer(), warn),
-                      console, ranks);
+  ModelOptions model_options = options.model;
+  model_options.model = subject.model.string();
+  const fs::path files = files_of(model_options);
+  const PromptRenderer renderer = make_renderer(files, config.data, warn);
+  Evaluator evaluator(config, renderer, find_stop_ids(files, renderer.tokenizer(), warn), console,
+                      ranks);
   for (const Benchmark& benchmark : evaluator.benchmarks()) {
     if (benchmark.without_tests > 0)
       console.warn(fmt::format("{}: {} problems have no tests and are left out", benchmark.name,
@@ -120,8 +126,6 @@ int evaluate_as(Communicator& ranks, const Place& place, const EvalCommandOption
   for (const std::string& note : overlap_notes(evaluator.benchmarks(), training, map))
     console.warn(note);
 
-  ModelOptions model_options = options.model;
-  model_options.model = subject.model.string();
   if (model_options.base_dtype.empty()) model_options.base_dtype = config.model.base_dtype;
   const CausalLm model = open_model(model_options, place.local_rank);
   const std::atomic<bool>& interrupted = catch_interrupts();
@@ -177,9 +181,10 @@ int evaluate(const EvalCommandOptions& options) {
 
 std::function<int()> add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalCommandOptions>();
-  app.add_option(
-         "MODEL", options->model.model,
-         "Hugging Face model directory, a checkpoint, or a run directory (its newest checkpoint)")
+  app.add_option("MODEL", options->model.model,
+                 "Hugging Face model directory, a PEFT directory with a LoRA adapter, a "
+                 "checkpoint, or a run "
+                 "directory (its newest checkpoint)")
       ->required();
   app.add_option(
       "CONFIG key=value", options->arguments,

@@ -75,7 +75,7 @@ class Generator {
       : options_(options),
         ranks_(ranks),
         interrupted_(catch_interrupts()),
-        prompts_(options.model.model),
+        prompts_(files_of(options.model).string()),
         stop_strings_(options.stop),
         model_(open_model(options.model, local_rank)),
         engine_({.max_sequences = options.max_sequences, .kv_bytes = options.kv_mib << 20}),
@@ -107,7 +107,7 @@ class Generator {
   };
 
   std::vector<std::int32_t> stop_ids() {
-    std::vector<std::int32_t> ids = read_stop_ids(options_.model.model);
+    std::vector<std::int32_t> ids = read_stop_ids(files_of(options_.model));
     if (prompts_.has_tokenizer()) {
       if (const auto id = prompts_.tokenizer().special_token_id("eos_token")) ids.push_back(*id);
     }

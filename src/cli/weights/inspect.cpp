@@ -327,7 +327,8 @@ void add_flags(CLI::App& app, InspectOptions& options) {
 
 std::function<int()> add_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
-  app.add_option("MODEL", options->model.model, "Hugging Face model directory");
+  app.add_option("MODEL", options->model.model,
+                 "Hugging Face model directory, or a PEFT directory with a LoRA adapter");
   app.add_option(
       "FILE CONFIG key=value", options->arguments,
       "rows, rollouts of a run or a run directory; a TOML file; overrides. - is standard "

@@ -37,7 +37,7 @@ Microscope::Microscope(const RunConfig& config, const Method& method, const Mode
       method_(method),
       options_(options),
       samples_(samples),
-      renderer_(make_renderer(options.model, config.data, no_warning)),
+      renderer_(make_renderer(files_of(options), config.data, no_warning)),
       context_(config.context, task_of(config.reward, config.data),
                static_cast<std::uint64_t>(config.train.seed), renderer_) {}
 
@@ -83,7 +83,7 @@ void Microscope::sample(Seen& seen, std::span<const LookRequest> requests) {
     rollout.group_size = count;
     if (!sampler_) {
       sampler_.emplace(rollout, static_cast<std::uint64_t>(config_.train.seed),
-                       find_stop_ids(options_.model, tokenizer(), no_warning), tokenizer());
+                       find_stop_ids(files_of(options_), tokenizer(), no_warning), tokenizer());
     }
     seen.batch =
         sampler_->generate(model(), seen.prompts, [](std::size_t, const ResponseGroup&) {});

@@ -5,14 +5,19 @@
 #include "cli/weights/device_choice.h"
 #include "core/thread_governor.h"
 #include "core/thread_pool.h"
+#include "model/adapter_files.h"
 #include "model/weights.h"
 
 namespace antisd::inline cli {
 void add_model_argument(CLI::App& app, ModelOptions& options) {
-  app.add_option("MODEL", options.model, "Hugging Face model directory")->required();
+  app.add_option("MODEL", options.model,
+                 "Hugging Face model directory, or a PEFT directory with a LoRA adapter")
+      ->required();
 }
 
 void add_device_options(CLI::App& app, ModelOptions& options) {
+  app.add_option("--base", options.base,
+                 "the model below an adapter; default: the one that adapter_config.json names");
   app.add_option("--device", options.device, "cpu, cuda, cuda:N, or auto: a GPU if there is one")
       ->capture_default_str();
   app.add_option("--dtype", options.dtype, "auto is fp32 on a CPU and bf16 on a GPU")
@@ -37,7 +42,12 @@ CausalLm open_model(const ModelOptions& options, int local_rank) {
   return load_model(
       options.model, device, compute_dtype(device, options.dtype),
       {.check_weights = options.check_weights,
+       .base = options.base,
        .base_format = base_format(options.base_dtype.empty() ? "model" : options.base_dtype)});
+}
+
+std::filesystem::path files_of(const ModelOptions& options) {
+  return base_directory(options.model, options.base);
 }
 
 }  // namespace antisd::inline cli

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/weights/run_options.h"
 #include "core/error.h"
+#include "model/adapted_shape.h"
 #include "plan/model_names.h"
 #include "plan/run_plan.h"
 
@@ -59,7 +60,7 @@ std::function<int()> add_plan(CLI::App& app) {
   return [options] {
     RunConfig config;
     read_config(options->run, config);
-    ModelShape shape = shape_of_model(config.model.path);
+    ModelShape shape = adapted_shape(shape_of_model(config.model.path), config.model.lora);
     shape.base = base_format(config.model.base_dtype);
     const auto seed = static_cast<std::uint64_t>(config.train.seed);
     const Lengths lengths =

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/processes.h"
+#include "cli/weights/adapted_model.h"
 #include "cli/weights/device_choice.h"
 #include "cli/weights/model_parts.h"
 #include "cli/weights/rank_session.h"
@@ -14,6 +15,7 @@
 #include "core/error.h"
 #include "data/countdown.h"
 #include "dist/agreement.h"
+#include "model/adapter_files.h"
 #include "model/weights.h"
 #include "run/checkpoint/disk_plan.h"
 #include "run/stop_signals.h"
@@ -29,6 +31,12 @@ namespace fs = std::filesystem;
 // model it is created in the run directory.
 fs::path find_origin(const RunConfig& config, Recorder& recorder) {
   const bool is_new = config.pretrain.new_model.hidden > 0;
+  if (is_new && config.model.lora.rank > 0) {
+    throw InputError(
+        "adapters need a trained model below them",
+        {.where = "model.lora.rank", .remedy = "leave it out, or leave out pretrain.new_model"});
+  }
+  refuse_adapter(config.model.path);
   if (!config.train.init_from.empty()) {
     throw InputError("pretrain starts from weights, not from another run's optimizer",
                      {.where = "train.init_from",
@@ -62,6 +70,7 @@ DocumentText read_text(const fs::path& origin, const std::vector<TokenId>& stop_
 
 CausalLm make_model(const RunConfig& config, const fs::path& origin, at::Device device,
                     bool resumed) {
+  if (config.model.lora.rank > 0) return load_with_adapters(origin, config, device);
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   const std::optional<QuantizedKind> base = base_format(config.model.base_dtype);
   if (config.pretrain.new_model.hidden == 0 && !resumed)
@@ -119,6 +128,7 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
   DocumentState state(std::move(model), adamw_options(config.optim), ranks, shard);
   check_lengths(config, state.model, text.tokenizer);
   state.documents = documents->fingerprint();
+  if (state.model.shape().lora) state.base = identify_base(origin);
   if (resumed) resume(state, resumed->path);
   last_step = state.step;
 
@@ -154,10 +164,10 @@ int pretrain_in(Recorder& recorder, const RunConfig& config, const RunOptions& o
   const DiskPlan disk = plan_disk(state.model.shape(), config, state.model.dtype(),
                                   /*slow_teacher=*/false, state.step);
   if (!disk.suffices()) recorder.warn(disk.warning());
-  recorder.info(
-      fmt::format("pretrain on {}: {:.2f} M parameters, steps {} to {}, {} documents each",
-                  device.str(), static_cast<double>(state.model.shape().parameter_count()) / 1e6,
-                  state.step + 1, config.train.steps, config.pretrain.documents_per_step));
+  recorder.info(fmt::format(
+      "pretrain on {}: {:.2f} M parameters, steps {} to {}, {} documents each", device.str(),
+      static_cast<double>(state.model.shape().trainable_parameter_count()) / 1e6, state.step + 1,
+      config.train.steps, config.pretrain.documents_per_step));
   DocumentTrainer trainer(std::move(parts));
   const bool whole = trainer.run([&] {
     last_step = state.step;

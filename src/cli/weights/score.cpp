@@ -70,7 +70,7 @@ std::function<int()> add_score(CLI::App& app) {
     return run_on_ranks(place, {.identity = "score " + options->model.model},
                         [&](Communicator& ranks) {
                           const CausalLm model = open_model(options->model, place.local_rank);
-                          RequestReader reader(options->model.model);
+                          RequestReader reader(files_of(options->model).string());
                           const ScoreOptions scoring = {.temperature = options->temperature,
                                                         .max_batch_tokens = options->batch_tokens};
                           return score_rows(options->rows, model, scoring, ranks,

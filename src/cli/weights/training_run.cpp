@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/weights/adapted_model.h"
 #include "cli/weights/device_choice.h"
 #include "cli/weights/model_parts.h"
 #include "cli/weights/rank_session.h"
@@ -12,6 +13,7 @@
 #include "core/stopwatch.h"
 #include "dist/agreement.h"
 #include "eval/evaluator.h"
+#include "model/adapter_files.h"
 #include "model/weights.h"
 #include "ops/tensor_errors.h"
 #include "reward/countdown_grader.h"
@@ -57,16 +59,18 @@ Source find_source(const RunConfig& config, const RunOptions& options, Recorder&
     recorder.info(fmt::format("starting from {}", source.parent->path.string()));
   }
   source.model = config.model.path;
-  if (source.model.empty() && source.resumed) source.model = source.resumed->path / "model";
-  if (source.model.empty() && source.parent) source.model = source.parent->path / "model";
+  if (source.model.empty() && source.resumed) source.model = model_files(source.resumed->path);
+  if (source.model.empty() && source.parent) source.model = model_files(source.parent->path);
   if (source.model.empty()) {
     throw InputError("no model is named",
                      {.where = "model.path", .remedy = "give a Hugging Face model directory"});
   }
+  refuse_adapter(source.model);
   return source;
 }
 
 CausalLm make_model(const Source& source, const RunConfig& config, at::Device device) {
+  if (config.model.lora.rank > 0) return load_with_adapters(source.model, config, device);
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
   const std::optional<QuantizedKind> base = base_format(config.model.base_dtype);
   if (!source.resumed && !source.parent)
@@ -188,6 +192,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    PromptStream(problems.size(), problems.fingerprint(),
                                 {.seed = seed, .shuffle = config.data.shuffle}),
                    method.gate, adamw_options(config.optim), ranks, shard);
+  if (state.model.shape().lora) state.base = identify_base(source.model);
   if (method.slow_teacher()) state.teacher.emplace(state.model);
   restore(state, source);
   last_step = state.step;
@@ -196,7 +201,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   warn_of_limits(config, method, state.model.shape(), warn);
   std::optional<CausalLm> reference;
   agree(ranks, [&] {
-    if (needs_reference(config.loss))
+    if (needs_reference(config.loss) && state.model.shape().lora)
+      reference.emplace(state.model, std::nullopt, state.model.dtype());
+    else if (needs_reference(config.loss))
       reference = load_model(state.reference, device, state.model.dtype());
     if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
   });
@@ -220,6 +227,12 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                                   method.slow_teacher(), state.step);
   if (!disk.suffices()) warn(disk.warning());
   if (ranks.size() > 1) recorder.info(run.place.text());
+  if (const auto& lora = state.model.shape().lora) {
+    recorder.info(
+        fmt::format("adapters: {}; {:.2f} M of {:.2f} M parameters are trained", lora->text(),
+                    static_cast<double>(state.model.shape().trainable_parameter_count()) / 1e6,
+                    static_cast<double>(state.model.shape().parameter_count()) / 1e6));
+  }
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));

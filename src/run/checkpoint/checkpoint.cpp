@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "dist/agreement.h"
 #include "io/atomic_file.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr const char* kCheck = "check";
 constexpr const char* kModel = "model";
+constexpr const char* kAdapter = "adapter";
 constexpr const char* kGather = "save into ";  // and the folder
 
 // What is not finite in what this rank holds; empty: all is.
@@ -73,6 +75,48 @@ void save_optimizer_together(const CheckpointParts& parts, const fs::path& folde
     if (!all[r].empty()) throw RunError(fmt::format("rank {}: {}", r, all[r]));
 }
 
+void save_weights(const CheckpointParts& parts, const CausalLm& model, const fs::path& folder) {
+  if (!model.shape().lora) return save_model(model, parts.origin, folder, model.dtype());
+  ANTISD_CHECK(parts.base != nullptr);
+  save_adapter(model, parts.base->path, folder);
+}
+
+// InputError unless the checkpoint holds what the run trains.
+void check_kind(const fs::path& checkpoint, const CausalLm& model) {
+  const fs::path adapter = checkpoint / kAdapter;
+  const bool has_adapter = is_adapter_directory(adapter);
+  if (has_adapter == model.shape().lora.has_value()) return;
+  if (has_adapter) {
+    throw InputError(
+        "the checkpoint holds adapters, the run trains a whole model",
+        {.where = checkpoint.string(),
+         .remedy = fmt::format("set [model.lora] as it was, or merge it: `antisd merge "
+                               "{} -o DIR` and model.path = \"DIR\"",
+                               adapter.string())});
+  }
+  throw InputError("the checkpoint holds a whole model, the run trains adapters",
+                   {.where = checkpoint.string(),
+                    .remedy = fmt::format("set model.path = \"{}\" and leave out train.init_from",
+                                          (checkpoint / kModel).string())});
+}
+
+void check_adapter(const fs::path& checkpoint, const ModelShape& shape, const Json& state,
+                   const BaseModel& base) {
+  const LoraShape saved = read_adapter_config(checkpoint / kAdapter).lora;
+  if (saved != *shape.lora) {
+    throw InputError(fmt::format("the checkpoint's adapters have {}; the run asks for {}",
+                                 saved.text(), shape.lora->text()),
+                     {.where = checkpoint.string(), .remedy = "set [model.lora] as it was"});
+  }
+  const Json trained = state.value("base", Json::object());
+  if (trained.value("fingerprint", std::string()) == base.fingerprint) return;
+  throw InputError(
+      fmt::format("the adapters were trained on another base model than {}", base.path.string()),
+      {.where = checkpoint.string(),
+       .remedy = fmt::format("set model.path to the one it had: {}",
+                             trained.value("path", std::string("not known")))});
+}
+
 }  // namespace
 
 fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
@@ -88,16 +132,20 @@ fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
     remove_unfinished(checkpoints);  // left by a killed save; they would fill the disk
     UnfinishedFolder folder(target);
     call_ranks(parts, kModel);
+    const bool adapted = parts.model.shape().lora.has_value();
     parts.model.make_passes(1, [&] {
-      save_model(parts.model, parts.origin, folder.path() / "model", parts.model.dtype());
+      save_weights(parts, parts.model, folder.path() / (adapted ? kAdapter : kModel));
     });
-    if (parts.teacher != nullptr) {
-      save_model(*parts.teacher, parts.origin, folder.path() / "teacher", parts.teacher->dtype());
-    }
+    if (parts.teacher != nullptr) save_weights(parts, *parts.teacher, folder.path() / "teacher");
     call_ranks(parts, kGather + folder.path().string());
     save_optimizer_together(parts, folder.path());
+    Json saved = state;
+    if (parts.base != nullptr) {
+      saved["base"] = {{"path", parts.base->path.string()},
+                       {"fingerprint", parts.base->fingerprint}};
+    }
     write_file_atomically(folder.path() / "state.json",
-                          state.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+                          saved.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
     write_manifest(folder.path(), step);
     folder.rename_to_target();
   } catch (const fs::filesystem_error& error) {
@@ -120,10 +168,23 @@ void help_save_checkpoint(const CheckpointParts& parts) {
   }
 }
 
-Json load_checkpoint(const fs::path& checkpoint, CausalLm& model, AdamW& optimizer) {
-  load_optimizer(model, optimizer, checkpoint, checkpoint / "model");
+Json load_checkpoint(const fs::path& checkpoint, CausalLm& model, AdamW& optimizer,
+                     const BaseModel* base) {
+  check_kind(checkpoint, model);
   const fs::path file = checkpoint / "state.json";
-  return parse_json(read_file(file), file.string());
+  Json state = parse_json(read_file(file), file.string());
+  if (model.shape().lora) {
+    ANTISD_CHECK(base != nullptr);
+    check_adapter(checkpoint, model.shape(), state, *base);
+  }
+  load_optimizer(model, optimizer, checkpoint,
+                 checkpoint / (model.shape().lora ? kAdapter : kModel));
+  return state;
+}
+
+fs::path model_files(const fs::path& checkpoint) {
+  const fs::path adapter = checkpoint / kAdapter;
+  return is_adapter_directory(adapter) ? base_directory(adapter) : checkpoint / kModel;
 }
 
 FoundCheckpoint verify_checkpoint(const fs::path& checkpoint) {

@@ -1,7 +1,8 @@
 // Checkpoints of a run: checkpoints/step-000010/ with model/ (a Hugging Face directory),
 // optimizer.safetensors, state.json and MANIFEST.json, and teacher/ if the teacher has its own
-// weights. A folder of that name is complete or absent: it is filled under another name, synced,
-// and renamed.
+// weights. Of a model with adapters only these are saved, into adapter/ (and teacher/), as PEFT
+// writes them; state.json names the base by path and fingerprint. A folder of that name is complete
+// or absent: it is filled under another name, synced, and renamed.
 //
 //   save_checkpoint(run / "checkpoints", 10, {model, optimizer, origin}, saved_state);
 //   prune_checkpoints(run / "checkpoints", {.keep = 2, .best_step = best_step});
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "io/json.h"
+#include "model/adapter_files.h"
 #include "optim/adamw.h"
 
 namespace antisd::inline run {
@@ -32,6 +34,7 @@ struct CheckpointParts {
   const AdamW& optimizer;
   std::filesystem::path origin;       // source of the config and tokenizer files in model/
   const CausalLm* teacher = nullptr;  // into teacher/, in its own precision
+  const BaseModel* base = nullptr;    // below adapters
   // With several ranks: how rank 0 reaches the others, and what makes each of them call
   // help_save_checkpoint() once.
   Communicator* ranks = nullptr;
@@ -53,8 +56,12 @@ void help_save_checkpoint(const CheckpointParts& parts);
 
 // Restores weights, moments and step count bit for bit, also on another kind of device or another
 // number of ranks, which all call it; returns the state. InputError for a checkpoint of another
-// model.
-Json load_checkpoint(const std::filesystem::path& checkpoint, CausalLm& model, AdamW& optimizer);
+// model, of other adapters, or on another base.
+Json load_checkpoint(const std::filesystem::path& checkpoint, CausalLm& model, AdamW& optimizer,
+                     const BaseModel* base = nullptr);
+
+// The directory with config and tokenizer of a checkpoint's model: its own, or the base's.
+std::filesystem::path model_files(const std::filesystem::path& checkpoint);
 
 struct FoundCheckpoint {
   std::filesystem::path path;

@@ -56,6 +56,7 @@ DiskPlan plan_disk(const ModelShape& shape, const RunConfig& config, at::ScalarT
   const double element = dtype == at::kFloat ? 4 : 2, masters = dtype == at::kFloat ? 0 : 4;
   DiskPlan plan;
   for (const ParameterSpec& spec : parameter_specs(shape)) {
+    if (shape.lora && !spec.is_adapter()) continue;  // the base is where it was
     const double bytes = element + (spec.trainable ? 8 + masters : 0) + (slow_teacher ? 4 : 0);
     plan.checkpoint_bytes += bytes * static_cast<double>(spec.count());
   }

@@ -21,8 +21,11 @@ constexpr int kFormat = 1;
 constexpr std::int64_t kMaxManifestBytes = 16 << 20;
 constexpr const char* kRemedy = "use another checkpoint";
 // Files that every checkpoint needs, whatever its manifest says.
-constexpr const char* kEssential[] = {"model/config.json", "state.json"};
-// One of them.
+constexpr const char* kState = "state.json";
+// One of them, and
+constexpr const char* kModelConfig = "model/config.json";
+constexpr const char* kAdapterConfig = "adapter/adapter_config.json";
+// one of them.
 constexpr const char* kOptimizer = "optimizer.safetensors";
 constexpr const char* kOptimizerIndex = "optimizer.safetensors.index.json";
 
@@ -71,11 +74,13 @@ std::vector<Entry> read_entries(const fs::path& folder, std::int64_t step) {
     entries.push_back(parse_entry(file, manifest));
     names.insert(entries.back().path);
   }
-  for (const char* name : kEssential) {
-    if (!names.contains(name)) refuse(manifest, fmt::format("it does not list {}", name));
-  }
-  if (!names.contains(kOptimizer) && !names.contains(kOptimizerIndex))
-    refuse(manifest, fmt::format("it does not list {}", kOptimizer));
+  const auto require = [&](const char* name, const char* or_else) {
+    if (!names.contains(name) && !names.contains(or_else))
+      refuse(manifest, fmt::format("it does not list {}", name));
+  };
+  require(kModelConfig, kAdapterConfig);
+  require(kState, kState);
+  require(kOptimizer, kOptimizerIndex);
   return entries;
 }
 

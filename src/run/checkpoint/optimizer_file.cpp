@@ -13,6 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"
+#include "model/adapter_files.h"
 #include "model/weights.h"
 
 namespace antisd::inline run {
@@ -175,8 +176,14 @@ void load_optimizer(CausalLm& model, AdamW& optimizer, const std::filesystem::pa
       std::filesystem::exists(index) ? index : folder / fmt::format("{}.safetensors", kStem);
   const SafetensorsDirectory source(file);
   const std::int64_t steps = steps_of(source.files().front());
-  load_weights(model, model_directory);
-  const SafetensorsDirectory weights(model_directory);
+  const bool adapted = model.shape().lora.has_value();
+  if (adapted) {
+    load_adapter(model, read_adapter_config(model_directory));
+  } else {
+    load_weights(model, model_directory);
+  }
+  const SafetensorsDirectory weights(adapted ? adapter_weights_file(model_directory)
+                                             : model_directory);
   for (Parameter& parameter : model.parameters()) {
     if (!parameter.spec.trainable) continue;
     const at::Tensor whole = at::empty(parameter.spec.sizes, at::kFloat);

@@ -23,9 +23,9 @@ void save_optimizer(const ParameterStore& parameters, const AdamW& optimizer,
                     const std::filesystem::path& folder, const OptimizerSaving& saving);
 
 // Loads moments, step count, and the weights in full precision: from the masters in the file or,
-// without masters, from the model's weights in `model_directory`. So a run on a GPU can be resumed
-// on a CPU, and vice versa. InputError for what does not fit the model; some tensors may then have
-// changed. All ranks call it; each reads what it holds.
+// without masters, from the model's weights in `model_directory`, or the adapters' there. So a run
+// on a GPU can be resumed on a CPU, and vice versa. InputError for what does not fit the model;
+// some tensors may then have changed. All ranks call it; each reads what it holds.
 void load_optimizer(CausalLm& model, AdamW& optimizer, const std::filesystem::path& folder,
                     const std::filesystem::path& model_directory);
 

@@ -37,7 +37,8 @@ Json to_json(const DocumentState& state) {
 }
 
 void resume(DocumentState& state, const std::filesystem::path& checkpoint) {
-  const Json saved = load_checkpoint(checkpoint, state.model, state.optimizer);
+  const Json saved = load_checkpoint(checkpoint, state.model, state.optimizer,
+                                     state.base ? &*state.base : nullptr);
   read_saved([&] {
     const std::string documents = saved.at("documents").get<std::string>();
     if (documents != state.documents) {
@@ -234,6 +235,7 @@ CheckpointParts DocumentTrainer::checkpoint(Communicator& ranks) const {
   return {.model = state_.model,
           .optimizer = state_.optimizer,
           .origin = parts_.origin,
+          .base = state_.base ? &*state_.base : nullptr,
           .ranks = &ranks};
 }
 

@@ -31,7 +31,8 @@ struct DocumentState {
   DocumentState& operator=(const DocumentState&) = delete;
 
   std::int64_t step = 0;
-  std::string documents;  // Documents::fingerprint()
+  std::string documents;          // Documents::fingerprint()
+  std::optional<BaseModel> base;  // of a model with adapters
   std::optional<BestCheckpoint> best;
   CausalLm model;
   AdamW optimizer;
