@@ -33,7 +33,7 @@ struct StepOptions {
   std::string peer = "rollout", recompute = "auto";
   int prompts = 8, group = 8, prompt_tokens = 256, new_tokens = 256, steps = 3, threads = 0;
   std::int64_t micro_batch_tokens = 32'768, cap = 0, lora_rank = 0;
-  std::string offload = "none";
+  std::string offload = "none", base = "model";
   double memory_gib = 0;
   bool json = false;
 };
@@ -129,19 +129,27 @@ class TrivialGrader : public Grader {
 void configure(RunConfig& config, const StepOptions& options, const std::string& method,
                const fs::path& folder) {
   for (const std::string& line :
-       {"method.name=" + method, "data.train=" + (folder / "problems.jsonl").string(),
+       {"method.name=" + method,
+        "data.train=" + (folder / "problems.jsonl").string(),
         std::string("data.template=none"),
         fmt::format("data.max_prompt_tokens={}", options.prompt_tokens),
-        std::string("data.shuffle=false"), std::string("reward.kind=math"),
+        std::string("data.shuffle=false"),
+        std::string("reward.kind=math"),
         fmt::format("rollout.prompts_per_step={}", options.prompts),
         fmt::format("rollout.group_size={}", options.group),
         fmt::format("rollout.max_sequence_tokens={}",
                     options.prompt_tokens + response_cap(options)),
-        "context.peer=" + options.peer, std::string("method.gate.warmup_steps=1"),
-        std::string("method.gate.min_warm=0"), fmt::format("train.steps={}", options.steps + 2),
+        "context.peer=" + options.peer,
+        std::string("method.gate.warmup_steps=1"),
+        std::string("method.gate.min_warm=0"),
+        fmt::format("train.steps={}", options.steps + 2),
         fmt::format("train.micro_batch_tokens={}", options.micro_batch_tokens),
-        fmt::format("model.lora.rank={}", options.lora_rank), std::string("checkpoint.every=0"),
-        std::string("record.tensorboard=true"), "record.dir=" + (folder / method).string()}) {
+        fmt::format("model.lora.rank={}", options.lora_rank),
+        "model.base_dtype=" + options.base,
+        "optim.offload=" + options.offload,
+        std::string("checkpoint.every=0"),
+        std::string("record.tensorboard=true"),
+        "record.dir=" + (folder / method).string()}) {
     config.options().assign(line);
   }
   config.resolve();
@@ -169,8 +177,7 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
       PromptSet::load({.files = config.data.train, .map = {}, .count_tokens = {}});
   const auto ranks = alone();
   at::manual_seed(1);  // every method starts from the same weights
-  CausalLm model =
-      random_model(adapted_shape(named_shape(options.shape), config.model.lora), device);
+  CausalLm model = random_model(configured_shape(named_shape(options.shape), config.model), device);
   const MemoryPlan plan = planned_memory(options.recompute, config, model);
   const double memory = memory_for(model);
   TrainState state(std::move(model),
@@ -239,7 +246,13 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   return phases;
 }
 
-Json to_json(const Phases& phases, int steps) {
+// Tokens of responses by the time of the whole step.
+double tokens_per_second(const Phases& phases, const StepOptions& options) {
+  return options.prompts * options.group * phases.response_tokens * options.steps / phases.whole;
+}
+
+Json to_json(const Phases& phases, const StepOptions& options) {
+  const int steps = options.steps;
   const auto gib = [](const Phases::Peak& peak) {
     return Json{{"planned", peak.planned}, {"measured", peak.measured}};
   };
@@ -252,6 +265,7 @@ Json to_json(const Phases& phases, int steps) {
           {"step_s", phases.whole / steps},
           {"overhead", phases.overhead()},
           {"response_tokens", phases.response_tokens},
+          {"tokens_per_second", tokens_per_second(phases, options)},
           {"peer_fraction", phases.peers},
           {"recomputed_layers", phases.recomputed},
           {"sampling_gib", gib(phases.sampling)},
@@ -259,9 +273,13 @@ Json to_json(const Phases& phases, int steps) {
           {"update_gib", gib(phases.updating)}};
 }
 
-void print(const std::string& name, const Phases& phases, int steps) {
-  fmt::print("{}: {:.3f} s a step, responses of {:.0f} tokens on average, {} layers recomputed\n",
-             name, phases.whole / steps, phases.response_tokens, phases.recomputed);
+void print(const std::string& name, const Phases& phases, const StepOptions& options) {
+  const int steps = options.steps;
+  fmt::print(
+      "{}: {:.3f} s a step, responses of {:.0f} tokens on average, {:.0f} tokens/s, {} layers "
+      "recomputed\n",
+      name, phases.whole / steps, phases.response_tokens, tokens_per_second(phases, options),
+      phases.recomputed);
   const auto line = [&](const char* part, double seconds) {
     fmt::print("  {:<8} {:9.3f} s  {:5.1f} %\n", part, seconds / steps,
                100 * seconds / phases.whole);
@@ -303,6 +321,7 @@ int run_step(const Arguments& arguments) {
   add_number(app, "--micro-batch-tokens", options.micro_batch_tokens, 1, std::int64_t{1} << 40);
   add_offload_option(app, options.offload);
   add_memory_option(app, options.memory_gib);
+  add_base_option(app, options.base);
   add_number(app, "--lora", options.lora_rank, 0, 1 << 16, "rank of adapters; 0: none");
   app.add_flag("--json", options.json);
   if (const auto status = parse(app, arguments)) return *status;
@@ -319,15 +338,14 @@ int run_step(const Arguments& arguments) {
   const std::vector<std::string> methods = options.method == "both"
                                                ? std::vector<std::string>{"grpo", "antisd"}
                                                : std::vector<std::string>{options.method};
-  Json report = {{"shape", options.shape},
-                 {"device", options.device},
-                 {"offload", options.offload},
-                 {"steps", options.steps}};
+  Json report = {{"shape", options.shape},         {"device", options.device},
+                 {"offload", options.offload},     {"base_dtype", options.base},
+                 {"lora_rank", options.lora_rank}, {"steps", options.steps}};
   std::vector<Phases> phases;
   for (const std::string& method : methods) {
     phases.push_back(train(options, method, folder.path()));
-    report[method] = to_json(phases.back(), options.steps);
-    if (!options.json) print(method, phases.back(), options.steps);
+    report[method] = to_json(phases.back(), options);
+    if (!options.json) print(method, phases.back(), options);
   }
   if (phases.size() == 2) {
     const double added = phases[1].score / phases[0].whole;

@@ -65,6 +65,7 @@ double sum_of(const std::vector<double>& values) {
 // All sequences are one micro-batch.
 std::size_t layers_to_keep(const UpdateOptions& options, const CausalLm& model) {
   RunConfig config;
+  config.optim.offload = options.offload;
   config.rollout.prompts_per_step = 1;
   config.rollout.group_size = options.sequences;
   config.rollout.max_sequence_tokens = options.length;

@@ -190,7 +190,7 @@ void RunConfig::describe_results() {
 }
 
 void check_base(const ModelConfig& model) {
-  if (model.base_dtype == "model") return;
+  if (model.base_dtype == "model" || model.lora.rank > 0) return;
   throw InputError(
       fmt::format(
           "model.base_dtype = \"{}\" freezes the model's matrices, so that nothing would be "

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/nearest.h"
 #include "model/architecture.h"
+#include "model/causal_lm.h"
 
 namespace antisd::inline model {
 namespace {
@@ -84,6 +85,11 @@ ModelShape adapted_shape(ModelShape shape, const LoraConfig& config) {
   std::ranges::sort(lora.targets);
   shape.lora = std::move(lora);
   return shape;
+}
+
+ModelShape configured_shape(ModelShape shape, const ModelConfig& config) {
+  shape.base = base_format(config.base_dtype);
+  return adapted_shape(std::move(shape), config.lora);
 }
 
 }  // namespace antisd::inline model

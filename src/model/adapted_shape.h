@@ -13,4 +13,7 @@ namespace antisd::inline model {
 // InputError for names that it does not have, or a rank above a projection's own.
 ModelShape adapted_shape(ModelShape shape, const LoraConfig& config);
 
+// With the adapters and the format of the base that a run's configuration asks for.
+ModelShape configured_shape(ModelShape shape, const ModelConfig& config);
+
 }  // namespace antisd::inline model

@@ -138,15 +138,6 @@ void Parameter::set(const WeightSlice& slice, const at::Tensor& values) {
   }
 }
 
-void Parameter::copy_from(const Parameter& other) {
-  if (quantized.defined()) {
-    quantized.codes.copy_(other.quantized.codes);
-    quantized.scales.copy_(other.quantized.scales);
-  } else {
-    value.copy_(other.value);
-  }
-}
-
 ParameterStore::ParameterStore(std::vector<ParameterSpec> specs, at::Device device,
                                at::ScalarType dtype) {
   take_specs(std::move(specs));

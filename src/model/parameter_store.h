@@ -72,7 +72,6 @@ struct Parameter {
   // Sets all elements, or those of a slice, from values of any precision and device.
   void set(const at::Tensor& values);
   void set(const WeightSlice& slice, const at::Tensor& values);
-  void copy_from(const Parameter& other);  // of the same spec; precisions of values may differ
 };
 
 struct ParameterBlock {

@@ -171,7 +171,7 @@ class Planner {
       // fp32 ones are the sums.
       const bool folded = several_rounds();
       const double there =
-          folded ? held_.trainable_beside_layers() + held_.largest_layer() : held_.gradients();
+          folded ? held_.trainable_beside_layers() + held_.most_gradients() : held_.gradients();
       part.bytes = folded && fp32_ ? 0 : element_ * there;
       part.how = each() + (folded ? ": embedding, head and a layer" : "");
       return part;

@@ -11,7 +11,7 @@ namespace antisd::inline cli {
 
 CausalLm load_with_adapters(const std::filesystem::path& base, const RunConfig& config,
                             at::Device device) {
-  CausalLm model(adapted_shape(read_model_shape(base / "config.json"), config.model.lora), device,
+  CausalLm model(configured_shape(read_model_shape(base / "config.json"), config.model), device,
                  compute_dtype(device, config.model.dtype));
   load_weights(model, base);
   initialise_adapters(model, static_cast<std::uint64_t>(config.train.seed));

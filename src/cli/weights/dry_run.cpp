@@ -237,8 +237,7 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   report.line("method", method_text(method));
 
   const fs::path model = model_directory(config, report, warn);
-  ModelShape shape = adapted_shape(read_model_shape(model / "config.json"), config.model.lora);
-  shape.base = base_format(config.model.base_dtype);
+  const ModelShape shape = configured_shape(read_model_shape(model / "config.json"), config.model);
   report_model(model, shape, report);
   if (shape.lora) {
     report.line("adapters",

@@ -60,8 +60,7 @@ std::function<int()> add_plan(CLI::App& app) {
   return [options] {
     RunConfig config;
     read_config(options->run, config);
-    ModelShape shape = adapted_shape(shape_of_model(config.model.path), config.model.lora);
-    shape.base = base_format(config.model.base_dtype);
+    const ModelShape shape = configured_shape(shape_of_model(config.model.path), config.model);
     const auto seed = static_cast<std::uint64_t>(config.train.seed);
     const Lengths lengths =
         !options->lengths.empty() ? Lengths::drawn(parse_lengths(options->lengths), seed)

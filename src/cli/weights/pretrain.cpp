@@ -72,12 +72,8 @@ CausalLm make_model(const RunConfig& config, const fs::path& origin, at::Device 
                     bool resumed) {
   if (config.model.lora.rank > 0) return load_with_adapters(origin, config, device);
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
-  const std::optional<QuantizedKind> base = base_format(config.model.base_dtype);
-  if (config.pretrain.new_model.hidden == 0 && !resumed)
-    return load_model(origin, device, dtype, {.base_format = base});
-  ModelShape shape = read_model_shape(origin / "config.json");
-  shape.base = base;
-  CausalLm model(std::move(shape), device, dtype);
+  if (config.pretrain.new_model.hidden == 0 && !resumed) return load_model(origin, device, dtype);
+  CausalLm model(read_model_shape(origin / "config.json"), device, dtype);
   if (!resumed) initialise_randomly(model, static_cast<std::uint64_t>(config.train.seed));
   return model;
 }

@@ -72,12 +72,8 @@ Source find_source(const RunConfig& config, const RunOptions& options, Recorder&
 CausalLm make_model(const Source& source, const RunConfig& config, at::Device device) {
   if (config.model.lora.rank > 0) return load_with_adapters(source.model, config, device);
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
-  const std::optional<QuantizedKind> base = base_format(config.model.base_dtype);
-  if (!source.resumed && !source.parent)
-    return load_model(source.model, device, dtype, {.base_format = base});
-  ModelShape shape = read_model_shape(source.model / "config.json");
-  shape.base = base;
-  return CausalLm(std::move(shape), device, dtype);
+  if (!source.resumed && !source.parent) return load_model(source.model, device, dtype);
+  return CausalLm(read_model_shape(source.model / "config.json"), device, dtype);
 }
 
 void restore(TrainState& state, const Source& source) {
