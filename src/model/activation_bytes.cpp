@@ -12,7 +12,8 @@ LayerActivations layer_activations(const ModelShape& shape, const LayerShape& la
   const double queries = static_cast<double>(shape.heads * shape.head_dim);
   const double keys = static_cast<double>(shape.kv_heads * shape.head_dim);
   const double projected = queries + 2 * keys;
-  const double rotated = queries + (gpu ? keys : 2 * keys);  // a GPU reads values where they are
+  // A GPU copies the values only where sequences share a prompt.
+  const double rotated = queries + 2 * keys;
   const double units = static_cast<double>(
       layer.sparse ? shape.experts_per_token * shape.expert_intermediate : shape.intermediate);
   // Rows of the experts' input; those of their output are as many.
@@ -39,9 +40,10 @@ LayerActivations layer_activations(const ModelShape& shape, const LayerShape& la
   bytes.gradients = std::max(of_unit, of_attention);
 
   // Products are added to the stream in place. A half's values are gone before the other's come.
+  // Attention reads copies of keys and values where sequences share a prompt.
   bytes.inference =
       stream + element * hidden +
-      std::max(element * (projected + rotated + queries),
+      std::max(element * (projected + rotated + keys + queries),
                element * (3 * units + 2 * routed + (layer.sparse ? hidden : 0)) + router);
   return bytes;
 }

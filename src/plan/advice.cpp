@@ -48,14 +48,16 @@ void advise_how_to_fit(const PlanInput& input, RunPlan& plan) {
   if (!plan.shard_chosen && plan.machine.gpus > 1) {
     for (const Shard shard : {Shard::kOptimizer, Shard::kGradients, Shard::kWeights}) {
       if (shard == plan.ranks.shard) continue;
-      const double needed = memory_of(input, shard, offload).needed();
-      if (needed <= plan.available)
-        plan.advice.push_back(fmt::format("dist.shard={}", shard_name(shard)));
+      const StateForm form =
+          form_of(division_of(input, {.shard = shard, .offload = offload}), plan.available,
+                  [&](const RankDivision& ranks) { return memory_of(input, ranks); });
+      if (form.fits) plan.advice.push_back(fmt::format("dist.shard={}", shard_name(shard)));
     }
   }
   for (const Offload more : kOffloads) {
     if (plan.offload_chosen || more <= offload) continue;
-    const MemoryPlan memory = memory_of(input, plan.ranks.shard, more);
+    const MemoryPlan memory =
+        memory_of(input, division_of(input, {.shard = plan.ranks.shard, .offload = more}));
     if (memory.needed() > plan.available) continue;
     plan.advice.push_back(fmt::format("optim.offload={} ({:.1f} GiB of host memory a rank)",
                                       offload_name(more), gib(memory.total(MemoryTime::kOnHost))));
@@ -92,6 +94,13 @@ void advise_how_to_fit(const PlanInput& input, RunPlan& plan) {
 
 void advise_on_sampling(const RunConfig& config, RunPlan& plan) {
   const SamplingTime& sampling = plan.step->sampling;
+  if (!plan.ranks.whole_between) {
+    plan.limit =
+        "weights that stay divided: every layer is fetched from the other ranks for every token";
+    plan.advice.emplace_back(
+        "more GPUs, or cards with more memory, on which the weights are whole");
+    return;
+  }
   if (sampling.longest > 0.6 * sampling.seconds()) {
     plan.limit = fmt::format(
         "the longest response: by itself it takes {:.0f} s of the {:.0f} s of sampling, on any "

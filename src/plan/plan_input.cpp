@@ -43,9 +43,27 @@ std::vector<Shard> shard_forms(const RunConfig& config) {
   return forms;
 }
 
-std::vector<StateForm> possible_forms(
-    const RunConfig& config, const SetForms& set, int ranks, at::Device device, const Room& room,
-    const std::function<MemoryPlan(Shard shard, Offload offload)>& plan_of) {
+StateForm form_of(const RankDivision& ranks, double memory, const PlanOf& plan_of) {
+  const auto form = [&](const RankDivision& division) {
+    const MemoryPlan plan = plan_of(division);
+    return StateForm{.shard = division.shard,
+                     .offload = division.offload,
+                     .needed = plan.needed(),
+                     .on_host = plan.total(MemoryTime::kOnHost),
+                     .fits = plan.needed() <= memory,
+                     .whole_between = division.whole_between};
+  };
+  const StateForm whole = form(ranks);
+  if (whole.fits || ranks.shard != Shard::kWeights || ranks.members == 1) return whole;
+  RankDivision divided = ranks;
+  divided.whole_between = false;
+  const StateForm kept = form(divided);
+  return kept.needed < whole.needed ? kept : whole;
+}
+
+std::vector<StateForm> possible_forms(const RunConfig& config, const SetForms& set, int ranks,
+                                      int members, at::Device device, const Room& room,
+                                      const PlanOf& plan_of) {
   std::vector<Shard> shards = {Shard::kNone};
   if (ranks > 1) shards = set.shard ? std::vector{*set.shard} : shard_forms(config);
   std::vector<StateForm> forms;
@@ -53,10 +71,12 @@ std::vector<StateForm> possible_forms(
     const bool open = !set.offload && (offload == Offload::kNone || !device.is_cpu());
     if (!open && offload != set.offload) continue;
     for (const Shard shard : shards) {
-      const MemoryPlan plan = plan_of(shard, offload);
-      const double needed = plan.needed(), on_host = plan.total(MemoryTime::kOnHost);
-      if (!set.offload && on_host > room.host) continue;
-      forms.push_back({shard, offload, needed, on_host, needed <= room.device});
+      const StateForm form = form_of({.size = ranks,
+                                      .members = shard == Shard::kNone ? 1 : members,
+                                      .shard = shard,
+                                      .offload = offload},
+                                     room.device, plan_of);
+      if (set.offload || form.on_host <= room.host) forms.push_back(form);
     }
   }
   return forms;
@@ -65,22 +85,35 @@ std::vector<StateForm> possible_forms(
 const StateForm& chosen_form(const std::vector<StateForm>& forms) {
   const auto divides = [](const StateForm& form) { return form.shard != Shard::kNone; };
   const bool may_divide = std::ranges::any_of(forms, divides);
-  const auto first = std::ranges::find_if(
-      forms, [&](const StateForm& form) { return form.fits && divides(form) == may_divide; });
-  return first != forms.end() ? *first : *std::ranges::min_element(forms, {}, &StateForm::needed);
+  for (const bool whole : {true, false}) {
+    const auto first = std::ranges::find_if(forms, [&](const StateForm& form) {
+      return form.fits && divides(form) == may_divide && form.whole_between == whole;
+    });
+    if (first != forms.end()) return *first;
+  }
+  return *std::ranges::min_element(forms, {}, &StateForm::needed);
 }
 
-RankDivision division_of(const PlanInput& input, Shard shard, Offload offload) {
-  const Machine& machine = input.machine;
-  const int team = input.config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
-  return {machine.gpus, shard == Shard::kNone ? 1 : team, shard, offload};
+namespace {
+
+int team_of(const PlanInput& input) {
+  return input.config.dist.shard_over == "node" ? input.machine.per_node : input.machine.gpus;
 }
 
-MemoryPlan memory_of(const PlanInput& input, Shard shard, Offload offload, double memory) {
+}  // namespace
+
+RankDivision division_of(const PlanInput& input, const StateForm& form) {
+  return {.size = input.machine.gpus,
+          .members = form.shard == Shard::kNone ? 1 : team_of(input),
+          .shard = form.shard,
+          .whole_between = form.whole_between,
+          .offload = form.offload};
+}
+
+MemoryPlan memory_of(const PlanInput& input, const RankDivision& ranks, double memory) {
   const RunConfig& config = input.config;
   return plan_memory(input.shape, config, resolve_method(config.method, config.loss),
-                     at::Device(at::kCUDA), dtype_of(config), division_of(input, shard, offload),
-                     memory);
+                     at::Device(at::kCUDA), dtype_of(config), ranks, memory);
 }
 
 double available_on(const Card& card) {
@@ -88,10 +121,9 @@ double available_on(const Card& card) {
 }
 
 std::vector<StateForm> forms_of(const PlanInput& input) {
-  return possible_forms(
-      input.config, input.set, input.machine.gpus, at::kCUDA,
-      {.device = available_on(input.machine.card)},
-      [&](Shard shard, Offload offload) { return memory_of(input, shard, offload); });
+  return possible_forms(input.config, input.set, input.machine.gpus, team_of(input), at::kCUDA,
+                        {.device = available_on(input.machine.card)},
+                        [&](const RankDivision& ranks) { return memory_of(input, ranks); });
 }
 
 }  // namespace antisd::inline plan

@@ -43,6 +43,7 @@ struct StateForm {
   Offload offload = Offload::kNone;
   double needed = 0, on_host = 0;  // bytes of a rank
   bool fits = false;
+  bool whole_between = true;  // RankDivision's
 };
 
 // Bytes that a rank may use.
@@ -51,22 +52,28 @@ struct Room {
   double host = std::numeric_limits<double>::infinity();
 };
 
-// The forms for so many ranks: those with less on the host first, of these those that divide less
-// first. Where optim.offload is open, what the host has no room for is left out, and on a CPU all
-// but `none`.
-std::vector<StateForm> possible_forms(
-    const RunConfig& config, const SetForms& set, int ranks, at::Device device, const Room& room,
-    const std::function<MemoryPlan(Shard shard, Offload offload)>& plan_of);
+using PlanOf = std::function<MemoryPlan(const RankDivision&)>;
+
+// A form by its plan. Where whole weights do not fit, they stay divided while the run samples.
+StateForm form_of(const RankDivision& ranks, double memory, const PlanOf& plan_of);
+
+// The forms of ranks whose teams have so many members: those with less on the host first, of these
+// those that divide less first. Where optim.offload is open, what the host has no room for is left
+// out, and on a CPU all but `none`.
+std::vector<StateForm> possible_forms(const RunConfig& config, const SetForms& set, int ranks,
+                                      int members, at::Device device, const Room& room,
+                                      const PlanOf& plan_of);
 
 // The form that a run takes where dist.shard or optim.offload is open: the first that fits. Masters
 // and moments that several ranks hold once leave more for the cache at hardly any cost, so the
-// choice begins with those. Where none fits, the one that needs least.
+// choice begins with those. Weights that stay divided slow down every token that is sampled, so
+// they come last. Where none fits, the one that needs least.
 const StateForm& chosen_form(const std::vector<StateForm>& forms);
 
 at::ScalarType dtype_of(const RunConfig& config);  // on a GPU
-RankDivision division_of(const PlanInput& input, Shard shard, Offload offload);
+RankDivision division_of(const PlanInput& input, const StateForm& form);
 // `memory`: as for plan_memory.
-MemoryPlan memory_of(const PlanInput& input, Shard shard, Offload offload, double memory = 0);
+MemoryPlan memory_of(const PlanInput& input, const RankDivision& ranks, double memory = 0);
 double available_on(const Card& card);  // bytes for this program
 
 // The forms that the input allows. Nothing is known of the host.

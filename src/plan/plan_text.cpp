@@ -81,10 +81,11 @@ std::vector<std::string> plan_lines(const RunPlan& plan) {
                                    phase_name(phase))));
   std::string shards, offloads;
   for (const StateForm& form : plan.forms) {
-    const auto add = [&](std::string& text, const char* name) {
+    const auto add = [&](std::string& text, const std::string& name) {
       text += fmt::format("{}{} {:.1f}", text.empty() ? "" : ", ", name, form.needed / (1 << 30));
     };
-    if (form.offload == plan.ranks.offload) add(shards, shard_name(form.shard));
+    const char* const good = form.whole_between ? "" : " for good";
+    if (form.offload == plan.ranks.offload) add(shards, shard_name(form.shard) + std::string(good));
     if (form.shard == plan.ranks.shard) add(offloads, offload_name(form.offload));
   }
   const auto chosen = [](bool is) { return is ? " (not set: chosen by memory)" : ""; };
@@ -141,8 +142,10 @@ Json json_of(const RunPlan& plan) {
     memory["phases"][phase_name(phase)] = phase_bytes(plan, phase);
   Json forms, offloads;
   for (const StateForm& form : plan.forms) {
-    const Json described = {
-        {"needed", form.needed}, {"on_host", form.on_host}, {"fits", form.fits}};
+    const Json described = {{"needed", form.needed},
+                            {"on_host", form.on_host},
+                            {"fits", form.fits},
+                            {"whole_between", form.whole_between}};
     if (form.offload == plan.ranks.offload) forms[shard_name(form.shard)] = described;
     if (form.shard == plan.ranks.shard) offloads[offload_name(form.offload)] = described;
   }
@@ -155,6 +158,7 @@ Json json_of(const RunPlan& plan) {
                  {"parameters", plan.parameters},
                  {"shard", shard_name(plan.ranks.shard)},
                  {"shard_chosen", plan.shard_chosen},
+                 {"whole_between", plan.ranks.whole_between},
                  {"forms", forms},
                  {"offload", offload_name(plan.ranks.offload)},
                  {"offload_chosen", plan.offload_chosen},

@@ -64,14 +64,18 @@ RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
                .steps = config.train.steps,
                .lengths = lengths.text()};
   const StateForm& form = chosen_form(plan.forms);
-  plan.ranks = division_of(input, form.shard, form.offload);
-  plan.memory = memory_of(input, form.shard, form.offload, plan.available);
+  plan.ranks = division_of(input, form);
+  plan.memory = memory_of(input, plan.ranks, plan.available);
   plan.fits = form.fits;
   plan.cache_bytes = plan.memory.cache_bytes(plan.available);
   plan.cache_tokens = static_cast<std::int64_t>(
       plan.cache_bytes / PassTime(shape, rates_of(machine.card)).kv_bytes_stored());
   plan.smallest_gpus = smallest_that_fits(input);
   if (plan.fits) add_seconds(input, lengths, plan);
+  if (!plan.ranks.whole_between)
+    plan.notes.emplace_back(
+        "whole weights do not fit on a rank, so they stay divided while the run samples; without "
+        "the time that the host takes to start each layer's kernels, which no graph holds then");
   if (plan.evaluations > 0 && config.eval.top_p < 1)
     plan.notes.emplace_back("evaluation without the time of top-p's filter: no rate is measured");
   if (plan.fits && dtype_of(config) == at::kFloat)

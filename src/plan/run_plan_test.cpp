@@ -100,6 +100,43 @@ TEST(RunPlan, PeaksOfMemoryAreThoseThatWereMeasured) {
   }
 }
 
+// bench/RESULTS.md, "peaks of memory by phase": GiB of a rank on an H200.
+TEST(RunPlan, PeaksOfTrainingAreThoseThatWereMeasured) {
+  struct Row {
+    const char* model;
+    RankDivision ranks;
+    std::size_t kept;
+    std::initializer_list<const char*> settings;
+    double sampling, scoring, update;  // 0: there was none
+  };
+  const std::initializer_list<const char*> countdown = {
+      "rollout.prompts_per_step=16", "rollout.group_size=8", "rollout.max_sequence_tokens=1024",
+      "train.micro_batch_tokens=16384"};
+  const std::initializer_list<const char*> bench = {
+      "rollout.prompts_per_step=8", "rollout.group_size=8", "rollout.max_sequence_tokens=966",
+      "train.micro_batch_tokens=16384", "data.max_prompt_tokens=256"};
+  for (const Row& row : {Row{"Qwen3-0.6B", {}, 0, countdown, 22.11, 8.35, 14.81},
+                         Row{"Qwen3-0.6B", {}, 28, countdown, 22.11, 8.35, 32.18},
+                         Row{"Qwen3-0.6B", {4, 4, Shard::kWeights}, 0, countdown, 6.55, 3.43, 7.67},
+                         Row{"Qwen3-4B", {}, 28, bench, 61.62, 0, 122.97}}) {
+    RunConfig config;
+    configure_run(config, row.settings);
+    const MemoryPlan memory = plan_memory_keeping(row.kept, *known_shape(row.model), config,
+                                                  resolve_method(config.method, config.loss),
+                                                  at::Device(at::kCUDA), at::kBFloat16, row.ranks);
+    const double always = memory.total(MemoryTime::kAlways);
+    const auto expect_near = [&](const char* phase, double planned, double measured) {
+      if (measured == 0) return;
+      EXPECT_NEAR(planned / (1 << 30) / measured, 1, 0.05)
+          << row.model << ", " << row.ranks.size << " ranks, " << row.kept << " kept, " << phase;
+    };
+    expect_near("sampling", memory.beside_cache() + memory.cache_bytes(139.0 * (1 << 30)),
+                row.sampling);
+    expect_near("scoring", always + memory.total(MemoryTime::kScoring), row.scoring);
+    expect_near("update", always + memory.total(MemoryTime::kUpdate), row.update);
+  }
+}
+
 TEST(RunPlan, ThePapersMachinesFit) {
   const RunPlan small = planned("Qwen3-8B", machine_of("h20", 8));
   EXPECT_TRUE(small.fits && small.shard_chosen);
@@ -124,6 +161,39 @@ TEST(RunPlan, ThePapersMachinesFit) {
   EXPECT_TRUE(planned("Qwen3-4B", machine_of("l40s", 4),
                       {"rollout.max_sequence_tokens=16384", "train.micro_batch_tokens=16384"})
                   .fits);
+}
+
+// What does not fit whole is divided for good: it fits, and every token waits for all layers.
+TEST(RunPlan, WeightsThatStayDividedFitAndAreSlow) {
+  const std::initializer_list<const char*> settings = {
+      "dist.shard=weights", "rollout.max_sequence_tokens=1024", "train.micro_batch_tokens=1024",
+      "data.max_prompt_tokens=256"};
+  const char* lengths = "mean=256,p99=700";
+  const RunPlan divided = planned("Qwen3-30B-A3B", machine_of("l40s", 32), settings, lengths);
+  const RunPlan whole = planned("Qwen3-30B-A3B", machine_of("h20", 32), settings, lengths);
+  ASSERT_TRUE(divided.fits && whole.fits);
+  EXPECT_FALSE(divided.ranks.whole_between);
+  EXPECT_TRUE(whole.ranks.whole_between);
+  EXPECT_LE(divided.memory.needed(), divided.available);
+  EXPECT_THAT(divided.limit, HasSubstr("fetched from the other ranks for every token"));
+  // Three of four nodes' parts of the layers come over 45 GB/s, of which 80 % count.
+  const Holdings held(*known_shape("Qwen3-30B-A3B"), divided.ranks);
+  const double fetch = 2 * held.whole_layers() * 24 / 32 / (45e9 * 0.8);
+  EXPECT_GT(divided.step->sampling.seconds(),
+            static_cast<double>(divided.step->sampling.steps) * fetch);
+  EXPECT_LT(whole.step->sampling_seconds(), divided.step->sampling_seconds() / 5);
+}
+
+// Where a card has room, layers are kept; the update is shorter by what is not recomputed.
+TEST(RunPlan, LayersAreKeptWhereTheCardHasRoom) {
+  const RunPlan some = planned("Qwen3-4B", machine_of("h200", 1), {"dist.shard=none"});
+  EXPECT_GT(some.memory.kept_layers, 0);
+  const RunPlan none = planned("Qwen3-4B", machine_of("h200", 1),
+                               {"dist.shard=none", "model.gradient_checkpointing=true"});
+  EXPECT_EQ(none.memory.kept_layers, 0);
+  EXPECT_LE(some.memory.needed(), some.available);
+  EXPECT_LT(some.step->update, none.step->update);
+  EXPECT_EQ(planned("Qwen3-4B", machine_of("h200", 8)).memory.layers, 36);
 }
 
 TEST(RunPlan, DistShardIsObeyedWhereItIsSet) {
@@ -172,11 +242,10 @@ TEST(RunPlan, FormsAreTriedInTheirOrder) {
   const ModelShape shape = *known_shape("Qwen3-8B");
   const auto chosen = [&](int ranks, double device, double host) {
     const StateForm form = chosen_form(possible_forms(
-        config, set_forms(config), ranks, at::kCUDA, {device, host},
-        [&](Shard shard, Offload offload) {
+        config, set_forms(config), ranks, ranks, at::kCUDA, {device, host},
+        [&](const RankDivision& division) {
           return plan_memory(shape, config, resolve_method(config.method, config.loss), at::kCUDA,
-                             at::kBFloat16,
-                             {ranks, shard == Shard::kNone ? 1 : ranks, shard, offload});
+                             at::kBFloat16, division);
         }));
     return std::pair(form.shard, form.offload);
   };

@@ -109,6 +109,14 @@ double StepModel::spread(double bytes, int size) const {
   return std::max(within, between);
 }
 
+// The next layer arrives while one computes. Copying it into place takes the card's own time.
+double StepModel::fetch_wait(double pass) const {
+  if (ranks_.shard != Shard::kWeights || ranks_.whole_between) return 0;
+  const double elements = held_.whole_layers();
+  return std::max(0.0, spread(kElementBytes * elements, ranks_.members) - pass) +
+         elements * time_.rates().fetch;
+}
+
 StepTime StepModel::step(const Lengths& lengths, double cache_bytes) const {
   const std::vector<GroupLengths> groups =
       lengths.groups(config_.rollout.prompts_per_step, config_.rollout.group_size, longest());
@@ -132,11 +140,18 @@ SamplingTime StepModel::sample(std::span<const GroupLengths> groups, double cach
   const std::int64_t most = Scheduler::pages_wanted(shapes, limits);
   const std::int64_t least = Scheduler::pages_needed(longest, kPageTokens);
   const double given = cache_bytes / (time_.kv_bytes_stored() * kPageTokens);
-  return simulate_sampling(
+  SamplingTime found = simulate_sampling(
       time_, groups,
       {.pages = std::max(least, static_cast<std::int64_t>(std::min(given, double(most)))),
        .slots = limits.slots,
        .longest = longest});
+  if (found.steps > 0) {
+    const double steps = static_cast<double>(found.steps);
+    const double waits = steps * fetch_wait(found.decode / steps);
+    found.decode += waits;
+    found.longest += waits;
+  }
+  return found;
 }
 
 // Each rank samples its share of the prompts (Trainer).
@@ -178,7 +193,8 @@ double StepModel::score_all(const std::vector<PassSequence>& sequences) const {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const PassWork work =
         time_.work_of(std::span(sequences).subspan(runs[i].begin, runs[i].size()));
-    seconds[dealt[i]] += time_.forward(work) + time_.head(work);
+    const double layers = time_.forward(work);
+    seconds[dealt[i]] += layers + fetch_wait(layers) + time_.head(work);
   }
   return *std::ranges::max_element(seconds);
 }

@@ -66,6 +66,8 @@ class StepModel {
   void add_update(const std::vector<GroupLengths>& groups, StepTime& step) const;
   double pass_seconds(std::span<const PassSequence> own, std::span<const PassSequence> shown) const;
   double host_bytes() const;
+  // What a pass of this many seconds waits for layers that stay divided between updates.
+  double fetch_wait(double pass) const;
   // Of `bytes` that each of `size` neighbouring ranks sends in equal parts to all of them.
   double spread(double bytes, int size) const;
 

@@ -21,6 +21,9 @@ struct RankDivision {
   int size = 1;     // ranks of the run
   int members = 1;  // of a team (optim/teams.h); 1 for Shard::kNone
   Shard shard = Shard::kNone;
+  // With kWeights: whether layers are whole while the run samples and scores. If not, every pass
+  // fetches each layer (optim/weight_shards.h).
+  bool whole_between = true;
   Offload offload = Offload::kNone;  // what of masters and moments is on the host
 };
 

@@ -88,11 +88,9 @@ class Planner {
     if (ranks_.shard == Shard::kWeights && !shape_.lora) {  // frozen weights stay whole
       add("weights", element_ * held_.beside_layers(), MemoryTime::kAlways,
           each() + ": embedding and head");
-      for (const MemoryTime when : {MemoryTime::kRollout, MemoryTime::kScoring})
-        add("layers", element_ * held_.whole_layers(), when, each() + ": whole");
-      add("layers", element_ * held_.own_part_of_layers(), MemoryTime::kUpdate, each() + shared);
-      add("layers in use", 2 * element_ * held_.largest_whole_layer(), MemoryTime::kUpdate,
-          "the one that computes, the one that arrives");
+      for (const MemoryTime when :
+           {MemoryTime::kRollout, MemoryTime::kScoring, MemoryTime::kUpdate})
+        add_layers(when, shared);
     } else {
       add("weights", element_ * held_.all(), MemoryTime::kAlways, each());
     }
@@ -115,6 +113,19 @@ class Planner {
                                              : "nf4, a scale per 64 elements");
     for (const MemoryTime when : {MemoryTime::kRollout, MemoryTime::kScoring, MemoryTime::kUpdate})
       add("dequantised", element_ * held_.largest_quantized(), when, "the largest matrix");
+  }
+
+  // Where ranks divide them.
+  void add_layers(MemoryTime when, const std::string& shared) {
+    if (ranks_.whole_between && when != MemoryTime::kUpdate)
+      return add("layers", element_ * held_.whole_layers(), when, each() + ": whole");
+    add("layers", element_ * held_.own_part_of_layers(), when, each() + shared);
+    // A pass without gradients leaves a layer's last product to the next (LayerWalk).
+    const int in_use = when == MemoryTime::kUpdate ? 2 : 3;
+    add("layers in use", in_use * element_ * held_.largest_whole_layer(), when,
+        when == MemoryTime::kUpdate
+            ? "the one that computes, the one that arrives"
+            : "the one that computes, the one before, the one that arrives");
   }
 
   void add_copies() {

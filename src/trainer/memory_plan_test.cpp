@@ -256,6 +256,13 @@ TEST(MemoryPlan, RanksDivideWhatDistShardSays) {
   EXPECT_EQ(part(weights, "layers in use"), 2 * 2 * kLayer);
   const double steps = part(weights, "chunks and steps");
   EXPECT_EQ(weights.beside_cache(), weights.total(MemoryTime::kAlways) + 2 * 3 * kLayer + steps);
+  // For good: no phase has whole layers but the few in use.
+  const MemoryPlan divided = plan({4, 4, Shard::kWeights, /*whole_between=*/false});
+  for (const MemoryTime when : {MemoryTime::kRollout, MemoryTime::kScoring, MemoryTime::kUpdate})
+    EXPECT_EQ(part(divided, "layers", when), 2 * 3 * kLayer / 4);
+  EXPECT_EQ(part(divided, "layers in use", MemoryTime::kRollout), 2 * 3 * kLayer);
+  EXPECT_EQ(part(divided, "layers in use", MemoryTime::kUpdate), 2 * 2 * kLayer);
+  EXPECT_EQ(divided.total(MemoryTime::kUpdate), weights.total(MemoryTime::kUpdate));
   // Three ranks make parts of three pieces of a layer's eight.
   const MemoryPlan three = plan({3, 3, Shard::kWeights});
   EXPECT_EQ(part(three, "layers", MemoryTime::kUpdate), 2 * 3 * 3 * kPiece);

@@ -221,6 +221,22 @@ TEST(Trainer, MetricsHaveTheNamesPeopleKnow) {
   EXPECT_TRUE(rows[2]["antisd/h_warm"].is_number());
 }
 
+// A whole run on a CPU, with experts too: what the backward pass recomputes changes no bit.
+TEST(Trainer, RecomputedLayersChangeNothing) {
+  for (const testing::SmallModel kind :
+       {testing::SmallModel::kDense, testing::SmallModel::kExperts}) {
+    const auto weights = [&](const char* recompute) {
+      const auto processes = alone();
+      SmallTraining training(
+          {"train.steps=3", fmt::format("model.gradient_checkpointing={}", recompute)}, *processes,
+          {}, kind);
+      EXPECT_TRUE(training.run());
+      return testing::weight_bytes(training.state->model);
+    };
+    EXPECT_EQ(weights("true"), weights("false"));
+  }
+}
+
 TEST(Trainer, AStepWithoutGradesIsSkippedCountedAndSaid) {
   SmallTraining training({"train.steps=2", "method.name=grpo"});
   struct Never : Grader {

@@ -181,17 +181,22 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
                  Report& report, const Warn& warn) {
   Machine machine = machine_at_hand(options);
   const int team = config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
-  const auto memory_of = [&](Shard form, Offload offload, double memory = 0) {
+  const auto memory_of = [&](const RankDivision& ranks, double memory = 0) {
     return plan_memory(shape, config, resolve_method(config.method, config.loss), device, dtype,
-                       {machine.gpus, form == Shard::kNone ? 1 : team, form, offload}, memory);
+                       ranks, memory);
   };
   const double available = static_cast<double>(available_memory(device));
   const double on_host = static_cast<double>(available_memory(at::kCPU)) / machine.per_node;
-  const StateForm form = chosen_form(
-      possible_forms(config, set_forms(config), machine.gpus, device,
-                     {available, std::max(0.0, on_host - kHostReserve)},
-                     [&](Shard shard, Offload offload) { return memory_of(shard, offload); }));
-  const MemoryPlan memory = memory_of(form.shard, form.offload, available);
+  const StateForm form =
+      chosen_form(possible_forms(config, set_forms(config), machine.gpus, team, device,
+                                 {available, std::max(0.0, on_host - kHostReserve)},
+                                 [&](const RankDivision& ranks) { return memory_of(ranks); }));
+  const MemoryPlan memory = memory_of({.size = machine.gpus,
+                                       .members = form.shard == Shard::kNone ? 1 : team,
+                                       .shard = form.shard,
+                                       .whole_between = form.whole_between,
+                                       .offload = form.offload},
+                                      available);
   report.gap();
   report.lines(memory_lines(memory));
   report.line("memory",

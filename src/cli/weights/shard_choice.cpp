@@ -71,12 +71,8 @@ ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicat
   const Room room{.device = least_memory(run, ranks),
                   .host = std::max(0.0, free_on_host - kHostReserve)};
   const std::vector<StateForm> forms = possible_forms(
-      config, set, ranks.size(), run.device, room, [&](Shard shard, Offload offload) {
-        return plan_memory(run.shape, config, method, run.device, run.dtype,
-                           {.size = ranks.size(),
-                            .members = shard == Shard::kNone ? 1 : members,
-                            .shard = shard,
-                            .offload = offload});
+      config, set, ranks.size(), members, run.device, room, [&](const RankDivision& division) {
+        return plan_memory(run.shape, config, method, run.device, run.dtype, division);
       });
   const StateForm& form = chosen_form(forms);
   if (form.offload != Offload::kNone) check_host_memory(form.on_host, free_on_host);
@@ -88,14 +84,14 @@ ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicat
                      form.offload == Offload::kAll ? "masters and moments" : "moments",
                      std::ceil(form.on_host / kGiB * kPinSeconds)));
   const bool divides_weights = form.shard == Shard::kWeights;
-  if (divides_weights && !form.fits)
+  if (!form.whole_between)
     tell(
         "the whole weights do not fit on every rank, so they stay divided: sampling fetches every "
         "layer for every token, which is slow; more ranks, or ranks with more memory, avoid it");
   return {.members = form.shard == Shard::kNone ? 1 : members,
           .gradients = form.shard >= Shard::kGradients,
           .weights = divides_weights,
-          .whole_between = form.fits,
+          .whole_between = form.whole_between,
           .offload = form.offload};
 }
 
@@ -108,10 +104,14 @@ std::size_t choose_kept_layers(const ShardedRun& run, Communicator& ranks,
                      : shard.gradients   ? Shard::kGradients
                      : shard.members > 1 ? Shard::kOptimizer
                                          : Shard::kNone;
-  const MemoryPlan plan = plan_memory(
-      run.shape, config, resolve_method(config.method, config.loss), run.device, run.dtype,
-      {.size = ranks.size(), .members = shard.members, .shard = form, .offload = shard.offload},
-      memory);
+  const MemoryPlan plan = plan_memory(run.shape, config, resolve_method(config.method, config.loss),
+                                      run.device, run.dtype,
+                                      {.size = ranks.size(),
+                                       .members = shard.members,
+                                       .shard = form,
+                                       .whole_between = shard.whole_between,
+                                       .offload = shard.offload},
+                                      memory);
   if (config.model.gradient_checkpointing == "auto") {
     tell(fmt::format(
         "model.gradient_checkpointing = auto: {} ({:.2f} of {:.2f} GiB)", recomputing_text(plan),
