@@ -1,4 +1,5 @@
 // `doctor`: one line per feature that the machine has or lacks.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -22,6 +23,8 @@
 
 #ifdef ANTISD_TORCH
 #include "ops/device.h"
+#include "ops/host_memory.h"
+#include "plan/model_fits.h"
 #endif
 
 namespace antisd::inline cli {
@@ -69,6 +72,21 @@ std::vector<Examination> examine_tensors() {
   return {{"torch", false, "this binary was built without it: text and data tools only",
            "run `make setup`, then build with ANTISD_TORCH=ON"}};
 #endif
+}
+
+// The recipes' models on the first device.
+std::vector<Examination> examine_models() {
+  std::vector<Examination> findings;
+#ifdef ANTISD_TORCH
+  const std::vector<DeviceInfo> gpus = describe_tensor_library().gpus;
+  const at::Device device = gpus.empty() ? at::Device(at::kCPU) : at::Device(gpus[0].name);
+  const double host = static_cast<double>(available_memory(at::kCPU)) - kHostReserve;
+  for (const ModelFit& fit :
+       model_fits({static_cast<double>(available_memory(device)), host}, device))
+    findings.push_back({fit.model, !fit.ways.empty(), fit.text(),
+                        "`antisd plan` says what more cards would need"});
+#endif
+  return findings;
 }
 
 Examination examine_parquet() {
@@ -172,10 +190,15 @@ std::function<int()> add_doctor(CLI::App&) {
     for (Examination& finding : examine_sandbox())
       findings.push_back(std::move(finding));
     findings.push_back(examine_disk());
+    for (Examination& finding : examine_models())
+      findings.push_back(std::move(finding));
+    std::size_t width = 10;
+    for (const Examination& finding : findings)
+      width = std::max(width, finding.topic.size());
     for (const Examination& finding : findings) {
-      std::cout << fmt::format("{:<10} {:<4} {}{}{}\n", finding.topic, finding.good ? "ok" : "--",
-                               finding.state, finding.good || finding.remedy.empty() ? "" : "; ",
-                               finding.good ? "" : finding.remedy);
+      std::cout << fmt::format(
+          "{:<{}} {:<4} {}{}{}\n", finding.topic, width, finding.good ? "ok" : "--", finding.state,
+          finding.good || finding.remedy.empty() ? "" : "; ", finding.good ? "" : finding.remedy);
     }
     return 0;
   };
