@@ -11,6 +11,7 @@
 #include "ops/kernels/pack.cuh"
 #include "ops/kernels/reduce.cuh"
 #include "ops/kernels/tensor_core.cuh"
+#include "ops/kernels/tile_layout.cuh"
 
 namespace antisd::inline ops {
 
@@ -35,20 +36,6 @@ struct MatrixView {
   std::int64_t stride;
   int rows, columns;
 };
-
-// What follows each other in an operand's memory: elements along the depth (a row of the view is a
-// row of a or b), or elements of neighbouring rows (a row of the view is one step of depth).
-enum class Along { kDepth, kSide };
-
-// The element at which pack `pack` of a row starts in a part of `Width` elements a row. Packs
-// change places within a row so that eight rows' packs of one column lie in different banks.
-template <int Width>
-__device__ __forceinline__ int part_place(int row, int pack) {
-  constexpr int kPacks = Width / 8;
-  static_assert(kPacks == 4 || kPacks % 8 == 0);
-  const int turn = kPacks == 4 ? row / 2 % 4 : row % 8;
-  return (row * kPacks + (pack ^ turn)) * 8;
-}
 
 // Copies Rows x Width elements of the view from (row, column) on. kAligned: rows start at multiples
 // of 16 bytes and have whole packs; the copy is then asynchronous.
@@ -92,18 +79,12 @@ struct OperandPart {
     }
   }
 
-  // The four 8 x 8 quarters of 16 rows from `side` and 16 of depth. The second quarter is eight
-  // rows further with kSideFirst, else 8 deeper.
+  // The four 8 x 8 quarters of 16 rows from `side` and 16 of depth, as quarter_place orders them.
   template <bool kSideFirst, typename T>
   static __device__ __forceinline__ void quarters(const T* part, int side, int depth,
                                                   unsigned (&matrices)[4]) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
-    // Lane l points to row l % 8 of matrix l / 8.
-    const int half = lane / 8 % 2 * 8, other_half = lane / 16 * 8;
-    side += kSideFirst ? half : other_half;
-    depth += kSideFirst ? other_half : half;
-    const int place = kTransposed ? part_place<kWidth>(depth + lane % 8, side / 8)
-                                  : part_place<kWidth>(side + lane % 8, depth / 8);
+    const int place = quarter_place<kAlong, kWidth, kSideFirst>(lane, side, depth);
     load_matrices<kTransposed>(part + place, matrices);
   }
 };
