@@ -54,6 +54,11 @@ def table(header, rows):
     return lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]
 
 
+def form(plan):
+    """n, o, g or w for dist.shard; +m or +a for what is on the host."""
+    return plan["shard"][0] + ("" if plan["offload"] == "none" else "+" + plan["offload"][0])
+
+
 def where_tables(plans):
     lines = []
     for recipe, name in MODELS:
@@ -62,7 +67,7 @@ def where_tables(plans):
             cells = []
             for card in CARDS:
                 plan = plans(recipe, card, gpus, ("eval.every=0",))
-                cells.append(f"{plan['step_seconds']:.0f} {plan['shard'][0]}" if plan["fits"] else "")
+                cells.append(f"{plan['step_seconds']:.0f} {form(plan)}" if plan["fits"] else "")
             rows.append([gpus] + cells)
         lines += [f"`{name}`, seconds of a step:", ""] + table(("GPUs",) + CARDS, rows) + [""]
     rows = []
@@ -77,7 +82,7 @@ def case_tables(plans):
     for recipe, card, gpus in CASES + SCALED:
         plan = plans(recipe, card, gpus)
         name, memory = f"{recipe}, {gpus} x {card}", plan["memory"]
-        size = [name, plan["shard"], f"{memory['needed'] / 2**30:.0f} of {memory['available'] / 2**30:.0f}"]
+        size = [name, plan["shard"], plan["offload"], f"{memory['needed'] / 2**30:.0f} of {memory['available'] / 2**30:.0f}"]
         if not plan["fits"]:
             sizes.append(size + ["", "", "does not fit"])
             continue
@@ -86,7 +91,7 @@ def case_tables(plans):
         times.append([name] + [f"{seconds[key]:.0f}" for key in ("sampling", "scoring", "update")] +
                      [f"{seconds['collectives_exposed']:.1f}", f"{seconds['collectives_hidden']:.1f}", f"{plan['step_seconds']:.0f}",
                       f"{seconds['saving']:.0f}", f"{seconds['evaluation']:.0f}"])
-    return (table(("recipe and machine", "`dist.shard`", "GiB needed", "cache tokens", "hours", "limit"), sizes) +
+    return (table(("recipe and machine", "`dist.shard`", "`optim.offload`", "GiB needed", "cache tokens", "hours", "limit"), sizes) +
             ["", "Seconds; the collectives are those that are waited for, and those behind the update:", ""] +
             table(("recipe, machine", "sampling", "scoring", "update", "collectives", "hidden", "step", "save", "evaluation"), times))
 
