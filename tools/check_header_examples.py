@@ -108,6 +108,7 @@ NAMES = {
     "model/parameter_spec.h": "ModelShape shape, std::int64_t elements",
     "model/parameter_store.h": "ModelShape shape",
     "model/residual_stream.h": "ResidualStream& x, LayerWeights w, double eps, LayerInputs in",
+    "ops/host_memory.h": "double bytes, std::int64_t elements",
     "ops/paged_attention.h": "at::Tensor q, at::Tensor k, at::Tensor v, at::Tensor slots, PagedKv kv, "
                              "PageTable table, std::int64_t window, double scale",
     "ops/panels.h": "Panels x, float* norm, double eps, float* weight, float* bias, std::int64_t out",
@@ -118,10 +119,11 @@ NAMES = {
     "ops/tensor_errors.h": "int status, std::function<int()> command",
     "ops/tile_product.h": "std::int64_t rows, std::int64_t keys, std::int64_t dim, float* q, "
                           "std::int64_t q_stride, float* k_transposed, float* scores",
-    "optim/adamw.h": "std::vector<at::Tensor> losses, at::Tensor loss, Schedule schedule, std::int64_t step, "
-                     "int active",
+    "optim/adamw.h": "std::vector<std::pair<int, at::Tensor>> rounds, Schedule schedule, std::int64_t step",
+    "optim/gradient_fold.h": "ParameterStore& parameters, std::vector<at::Tensor> losses",
     "optim/gradient_sum.h": "ParameterStore& parameters, Teams& teams, int rounds, int active, "
                             "at::Tensor loss",
+    "optim/streamed_update.h": "ParameterStore& parameters, std::vector<UpdatedElements> elements, AdamWFactors factors",
     "optim/weight_shards.h": "WeightShards& shards, at::Tensor loss, std::function<at::Tensor()> forward",
     "plan/pass_time.h": "ModelShape shape, Rates rates, std::vector<PassSequence> sequences",
     "plan/plan_input.h": "ModelShape shape, Machine machine",
