@@ -45,7 +45,8 @@ int run_step(const Arguments& arguments);
 // gate, losses, metrics and the deal of the work, for synthetic responses, by number of ranks.
 int run_ranks(const Arguments& arguments);
 
-// A sparse layer's experts compared with one gated unit of equal FLOPs.
+// A sparse layer's experts compared with one gated unit of equal FLOPs, and each of their products
+// alone, by torch's GPU code or ours (--grouped): TFLOP/s, share of the peak, bytes.
 int run_experts(const Arguments& arguments);
 
 // The effect of bf16 or fp16 on a GPU on log-probabilities, compared with fp32 on the CPU; both use

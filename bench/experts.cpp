@@ -2,6 +2,9 @@
 
 #include "ops/experts.h"
 
+#include <functional>
+#include <optional>
+
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>

@@ -18,30 +18,41 @@ struct GroupTile {
   int begin, end;  // its rows; none if begin >= end
 };
 
-// `ends`: one past each group's last row.
+// `ends`: one past each group's last row; the last one is the number of rows.
 ANTISD_FORMULA int group_begin(const std::int32_t* ends, int group) {
   return group == 0 ? 0 : ends[group - 1];
 }
 
-// The tiles of group g have the slots from begin / tile_rows + g on. A group from `begin` to `end`
-// has at most end / tile_rows - begin / tile_rows + 1 tiles, so no two groups share a slot.
+// Whether each row has a slot of its own, and the tile that starts there is found in it. Else the
+// tiles of group g have the slots from begin / tile_rows + g on: a group from `begin` to `end` has
+// at most end / tile_rows - begin / tile_rows + 1 tiles, so no two groups share a slot.
+ANTISD_FORMULA bool slot_per_row(int rows, int groups, int tile_rows) {
+  return rows <= rows / tile_rows + groups;
+}
+
 ANTISD_FORMULA int group_tile_slots(int rows, int groups, int tile_rows) {
-  return rows / tile_rows + groups;
+  return slot_per_row(rows, groups, tile_rows) ? rows : rows / tile_rows + groups;
 }
 
 ANTISD_FORMULA GroupTile find_group_tile(const std::int32_t* ends, int groups, int tile_rows,
                                          int slot) {
-  int group = 0, last = groups - 1;  // the group is the last one whose slots start at or before it
+  const bool per_row = slot_per_row(ends[groups - 1], groups, tile_rows);
+  const auto first_slot = [&](int group) {
+    const int begin = group_begin(ends, group);
+    return per_row ? begin : begin / tile_rows + group;
+  };
+  int group = 0, last = groups - 1;  // the last group whose slots start at or before this one
   while (group < last) {
     const int middle = (group + last + 1) / 2;
-    if (group_begin(ends, middle) / tile_rows + middle <= slot) {
+    if (first_slot(middle) <= slot) {
       group = middle;
     } else {
       last = middle - 1;
     }
   }
-  const int first = group_begin(ends, group);
-  const int begin = first + (slot - (first / tile_rows + group)) * tile_rows;
+  const int step = slot - first_slot(group);
+  if (per_row && step % tile_rows != 0) return {group, slot, slot};
+  const int begin = group_begin(ends, group) + (per_row ? step : step * tile_rows);
   const int end = begin + tile_rows < ends[group] ? begin + tile_rows : ends[group];
   return {group, begin, end};
 }

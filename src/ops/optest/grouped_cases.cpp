@@ -41,10 +41,13 @@ OpCase grouped_case(GroupedCode code, std::vector<std::int32_t> ends, std::int64
 // Sizes that are no multiples of a tile, experts without rows, and the tile shapes for few, some
 // and many rows an expert.
 std::vector<OpCase> grouped_cases(GroupedCode code) {
-  std::vector<OpCase> cases = {
-      grouped_case(code, {0, 1, 1, 20, 47}, 72, 136), grouped_case(code, {0, 1, 1}, 64, 48),
-      grouped_case(code, {3, 60, 60, 200}, 768, 200), grouped_case(code, {130, 130, 520}, 264, 768),
-      grouped_case(code, {9, 40}, 2048, 1536),        grouped_case(code, {40, 300}, 768, 2048)};
+  std::vector<OpCase> cases = {grouped_case(code, {0, 1, 1, 20, 47}, 72, 136),
+                               grouped_case(code, {0, 1, 1}, 64, 48),
+                               grouped_case(code, {2, 2, 2, 3, 3, 3, 5, 5}, 64, 80),
+                               grouped_case(code, {3, 60, 60, 200}, 768, 200),
+                               grouped_case(code, {130, 130, 520}, 264, 768),
+                               grouped_case(code, {9, 40}, 2048, 1536),
+                               grouped_case(code, {40, 300}, 768, 2048)};
   if (code == GroupedCode::kOwn) {  // rows that are not whole 16 bytes
     cases.push_back(grouped_case(code, {5, 5, 71}, 71, 37));
     cases.push_back(grouped_case(code, {100, 300}, 132, 129));
