@@ -16,7 +16,7 @@ TEST(QuantizedSampling, AgreesWithTheDequantizedModel) {
   for (const char* name : {"qwen3_gqa_tied", "qwen3_moe", "olmo3_yarn"}) {
     const std::filesystem::path folder = testing::fixture("model") / name;
     for (const QuantizedKind kind : {QuantizedKind::kInt8, QuantizedKind::kNf4}) {
-      const CausalLm model = load_model(folder, at::kCPU, at::kFloat, {.base = kind});
+      const CausalLm model = load_model(folder, at::kCPU, at::kFloat, {.base_format = kind});
       CausalLm plain = load_model(folder, at::kCPU, at::kFloat);
       for (Parameter& parameter : plain.parameters()) {
         const Parameter& own = model.parameters().at(parameter.name());
@@ -47,7 +47,7 @@ TEST(QuantizedSampling, AgreesWithTheDequantizedModel) {
 
 TEST(QuantizedSampling, ABadScaleIsFoundByName) {
   CausalLm model = load_model(testing::fixture("model") / "qwen3_gqa_tied", at::kCPU, at::kFloat,
-                              {.base = QuantizedKind::kNf4});
+                              {.base_format = QuantizedKind::kNf4});
   EXPECT_EQ(find_non_finite_weight(model), "");
   const Parameter& down = model.parameters().at("layers.1.down");
   down.quantized.scales[3][0] = INFINITY;
