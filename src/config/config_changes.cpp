@@ -18,12 +18,17 @@ constexpr std::array<std::string_view, 11> kMeaning = {
     "reward.kind",       "reward.command",  "data.train",        "data.map",
     "data.template",     "model.path",      "data.chat_options", "method.name",
     "context.templates", "pretrain.source", "pretrain.new_model"};
-constexpr std::array<std::string_view, 10> kHarmless = {
-    "record",         "checkpoint",
-    "eval",           "train.steps",
-    "reward.workers", "reward.timeout_s",
-    "reward.sandbox", "reward.give_up_after",
-    "dist",           "model.gradient_checkpointing"};
+constexpr std::array<std::string_view, 11> kHarmless = {"record",
+                                                        "checkpoint",
+                                                        "eval",
+                                                        "train.steps",
+                                                        "reward.workers",
+                                                        "reward.timeout_s",
+                                                        "reward.sandbox",
+                                                        "reward.give_up_after",
+                                                        "dist",
+                                                        "optim.offload",
+                                                        "model.gradient_checkpointing"};
 
 constexpr std::size_t kShownBytes = 160;  // of a value
 

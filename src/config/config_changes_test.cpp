@@ -65,8 +65,9 @@ TEST(ConfigChanges, RefusesWhatChangesTheMeaningUnlessAllowed) {
 
 TEST(ConfigChanges, WhatNeverMattersIsNeverRefused) {
   const std::vector<std::string> harmless = {
-      "train.steps=900",  "record.dir=elsewhere", "checkpoint.every=3", "eval.every=7",
-      "reward.workers=2", "reward.timeout_s=99",  "eval.n.default=3",   "record.tensorboard=false"};
+      "train.steps=900",  "record.dir=elsewhere",     "checkpoint.every=3",
+      "eval.every=7",     "reward.workers=2",         "reward.timeout_s=99",
+      "eval.n.default=3", "record.tensorboard=false", "optim.offload=all"};
   for (const ConfigChange& change : changes_of({}, harmless))
     EXPECT_EQ(change.kind, ChangeKind::kHarmless) << change.key;
   for (const char* now : {"optim.lr=1", "rollout.temperature=0.5", "loss.kl_coef=0.1",
