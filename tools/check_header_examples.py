@@ -100,6 +100,8 @@ NAMES = {
     "io/http/response.h": "std::string text, std::string prompt",
     "io/regular_file.h": "std::filesystem::path model",
     "io/safetensors_writer.h": "std::vector<TensorSpec> specs",
+    "model/adapted_shape.h": "std::filesystem::path path",
+    "model/adapter_files.h": "std::filesystem::path base",
     "model/architecture.h": "ModelShape shape, ResidualStream& stream, LayerWeights weights, LayerInputs inputs",
     "model/causal_lm.h": "std::vector<std::vector<std::int32_t>> sequences, at::Tensor targets, double temperature",
     "model/config_fields.h": "Json config, ModelShape shape",
@@ -109,6 +111,7 @@ NAMES = {
     "model/parameter_store.h": "ModelShape shape",
     "model/residual_stream.h": "ResidualStream& x, LayerWeights w, double eps, LayerInputs in",
     "ops/host_memory.h": "double bytes, std::int64_t elements",
+    "ops/lora.h": "at::Tensor x, at::Tensor weight, at::Tensor bias, LoraWeights adapter",
     "ops/paged_attention.h": "at::Tensor q, at::Tensor k, at::Tensor v, at::Tensor slots, PagedKv kv, "
                              "PageTable table, std::int64_t window, double scale",
     "ops/panels.h": "Panels x, float* norm, double eps, float* weight, float* bias, std::int64_t out",
@@ -182,7 +185,8 @@ NAMES = {
 # Further headers that an example needs besides its own.
 INCLUDES = ["data/prompt_stream.h", "reward/code/run.h", "reward/pipes.h", "report/sweep/arms.h",
             "run/metrics/statistics.h"]
-INCLUDES_ABOVE = ["model/layer.h", "model/weights.h", "ops/token_scores.h", "optim/schedule.h", "inference/scorer.h",
+INCLUDES_ABOVE = ["model/layer.h", "model/weights.h", "ops/products.h", "ops/token_scores.h", "optim/schedule.h",
+                  "inference/scorer.h",
                   "ops/uniform_noise.h", "report/inspect/analysis.h", "ops/device.h", "eval/results/bench_rows.h",
                   "run/stop_signals.h", "trainer/policy_objective.h", "trainer/gradient_pass.h",
                   "trainer/trainer.h"]

@@ -119,6 +119,12 @@ std::int64_t ModelShape::parameter_count() const {
   return count;
 }
 
+double ModelShape::training_flops() const {
+  const std::int64_t all = active_parameter_count();
+  return 4 * static_cast<double>(all) +
+         2 * static_cast<double>(lora ? trainable_parameter_count() : all);
+}
+
 std::string LoraShape::text() const {
   return fmt::format("rank {}, alpha {} on {}{}", rank, alpha, fmt::join(targets, ", "),
                      experts ? ", of experts too" : "");

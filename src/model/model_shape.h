@@ -68,6 +68,8 @@ struct ModelShape {
   std::int64_t parameter_count() const;
   std::int64_t trainable_parameter_count() const;
   std::int64_t active_parameter_count() const;  // per token: only its experts
+  // Of forward and backward pass, per token: frozen weights have no gradient.
+  double training_flops() const;
 };
 
 // InputError with file and field.

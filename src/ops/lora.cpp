@@ -85,14 +85,13 @@ struct AddLora : torch::autograd::Function<AddLora> {
   // places: first row and rows of each part.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& a, const at::Tensor& b,
-                            const std::vector<std::int64_t>& places, double scale,
-                            std::int64_t sum) {
+                            const std::vector<std::int64_t>& places, double scale, LoraSum sum) {
     const at::Tensor z = product_nt(x, a, {}).mul_(scale);  // [tokens, parts * rank]
     context->save_for_backward({x, a, b, z});
     context->saved_data["places"] = places;
     context->saved_data["scale"] = scale;
-    if (sum == static_cast<std::int64_t>(LoraSum::kLeftOut)) return y.view_as(y);
-    const bool in_place = sum == static_cast<std::int64_t>(LoraSum::kInPlace);
+    if (sum == LoraSum::kLeftOut) return y.view_as(y);
+    const bool in_place = sum == LoraSum::kInPlace;
     if (in_place) context->mark_dirty({y});
     at::Tensor result = in_place ? y : y.clone();
     const std::int64_t rank = b.size(1);
@@ -138,7 +137,7 @@ at::Tensor add_lora(const at::Tensor& y, const at::Tensor& x, const LoraWeights&
   std::vector<std::int64_t> places;
   for (const LoraPart& part : lora.parts)
     places.insert(places.end(), {part.first_row, part.rows});
-  return AddLora::apply(y, x, lora.a, lora.b, places, lora.scale, static_cast<std::int64_t>(sum));
+  return AddLora::apply(y, x, lora.a, lora.b, places, lora.scale, sum);
 }
 
 }  // namespace antisd::inline ops

@@ -440,8 +440,8 @@ MetricSet Trainer::metrics_of(const StepRecord& record) {
     metrics.set("antisd/gate_reads_mean", *chosen == GateStatistic::kMean ? 1 : 0);
   if (peak_flops_) {
     // Forward and backward of the update; recomputed layers do not count.
-    const double flops = 6 * static_cast<double>(state_.model.shape().active_parameter_count()) *
-                         record.update.tokens / record.times.ranks;
+    const double flops =
+        state_.model.shape().training_flops() * record.update.tokens / record.times.ranks;
     metrics.set("perf/mfu", flops / record.times.most.update / *peak_flops_);
   }
   metrics.set("perf/max_memory_allocated_gb", memory_.most());

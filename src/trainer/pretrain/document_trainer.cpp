@@ -121,8 +121,8 @@ void DocumentTrainer::step(std::span<const TrainingDocument> documents) {
   const double own_tokens = tokens / state_.optimizer.ranks().size();  // per rank, as in train
   metrics.set("perf/throughput", own_tokens / seconds);
   if (peak_flops_) {
-    const auto parameters = static_cast<double>(state_.model.shape().active_parameter_count());
-    metrics.set("perf/mfu", 6 * parameters * own_tokens / seconds / *peak_flops_);
+    const double flops = state_.model.shape().training_flops() * own_tokens;
+    metrics.set("perf/mfu", flops / seconds / *peak_flops_);
   }
   metrics.set("perf/max_memory_allocated_gb", MemoryPeaks(state_.model.device()).most());
   metrics.set("timing_s/step", seconds);
