@@ -115,6 +115,8 @@ NAMES = {
     "ops/paged_attention.h": "at::Tensor q, at::Tensor k, at::Tensor v, at::Tensor slots, PagedKv kv, "
                              "PageTable table, std::int64_t window, double scale",
     "ops/panels.h": "Panels x, float* norm, double eps, float* weight, float* bias, std::int64_t out",
+    "ops/quantized_linear.h": "at::Tensor x, QuantizedWeight w, at::Tensor bias",
+    "ops/quantized_weight.h": "at::Tensor values",
     "ops/sampling.h": "at::Tensor logits, std::int64_t vocabulary, CounterRng rng, at::Tensor places",
     "ops/stream_norm.h": "at::Tensor stream, at::Tensor x, at::Tensor weight, at::Tensor bias, "
                          "at::Tensor norm_weight, double eps, at::Tensor y, "
