@@ -1,6 +1,7 @@
 // A linear map per group of rows, with gradients: the matrix products of a layer of experts.
 //
-//   const at::Tensor y = grouped_linear(x, w, ends);
+//   at::Tensor x, w, ends;  // [rows, in], [experts, out, in], int32 [experts]
+//   const at::Tensor y = grouped_linear(x, w, ends);  // [rows, out]
 #pragma once
 
 #include <cstdint>
