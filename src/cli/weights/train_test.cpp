@@ -160,6 +160,10 @@ TEST_F(Train, TheDefaultMethodRunsOnTheShippedModel) {
   const std::string log = read_file(folder_ / "whole/log.txt");
   EXPECT_THAT(log, HasSubstr("reads the mean entropy from here on"));
   EXPECT_THAT(log, HasSubstr("acts on responses of any length"));
+  EXPECT_THAT(log,
+              HasSubstr("model.gradient_checkpointing = auto: the backward pass recomputes 0"));
+  EXPECT_THAT(read_file(folder_ / "whole/config.toml"),
+              HasSubstr("gradient_checkpointing = \"auto\""));
   const Json state =
       Json::parse(read_file(folder_ / "whole/checkpoints/step-000008/state.json"))["gate"];
   EXPECT_EQ(state["statistic"], "mean");
@@ -257,7 +261,8 @@ TEST_F(Train, ADryRunSaysEverythingWithoutWeights) {
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("weights"), HasSubstr("moments"), HasSubstr("gradients"),
                                  HasSubstr("activations"), HasSubstr("keys and values"),
                                  HasSubstr("head chunks"), HasSubstr("are free"),
-                                 HasSubstr("seconds      not known for cpu")));
+                                 HasSubstr("seconds      not known for cpu"),
+                                 HasSubstr("the backward pass recomputes 0 of 2 layers")));
   EXPECT_THAT(dry_run("--processes 2 dist.shard=optimizer").err,
               AllOf(HasSubstr("by each of 2 ranks"), HasSubstr("one part of 2")));
 
