@@ -113,7 +113,11 @@ void add_quantized_product_(at::Tensor stream, const at::Tensor& x, const Quanti
   if (suits_fused(x, weight) && stream.is_contiguous())
     return fused_product(x, weight, stream, stream);
 #endif
-  at::addmm_out(stream, stream, x, dequantize(weight, x.scalar_type()).t(), at::kFloat);
+  if (x.scalar_type() == at::kFloat) {
+    stream.copy_(quantized_product(x, weight, stream));
+  } else {
+    at::addmm_out(stream, stream, x, dequantize(weight, x.scalar_type()).t(), at::kFloat);
+  }
 }
 
 at::Tensor quantized_product_gradient(const at::Tensor& dy, const QuantizedWeight& weight) {

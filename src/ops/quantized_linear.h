@@ -15,7 +15,7 @@ namespace antisd::inline ops {
 // convert the whole weight first. Both round the weights alike.
 at::Tensor quantized_product(const at::Tensor& x, const QuantizedWeight& weight,
                              const at::Tensor& residual);
-// In place, for x of 16 bits.
+// In place.
 void add_quantized_product_(at::Tensor stream, const at::Tensor& x, const QuantizedWeight& weight);
 
 // The gradient of x, in dy's precision.

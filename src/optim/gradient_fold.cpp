@@ -31,7 +31,8 @@ GradientFold::GradientFold(ParameterStore& parameters) : parameters_(parameters)
 
 GradientFold::~GradientFold() {
   for (const Parameter& parameter : parameters_)
-    torch::autograd::impl::set_post_acc_grad_hooks(parameter.value, nullptr);
+    if (parameter.spec.trainable)
+      torch::autograd::impl::set_post_acc_grad_hooks(parameter.value, nullptr);
 }
 
 void GradientFold::end() {

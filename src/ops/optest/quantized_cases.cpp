@@ -29,6 +29,12 @@ at::Tensor in_double(const QuantizedWeight& weight) {
   return dequantize(weight, at::kFloat).to(at::kDouble);
 }
 
+// The weight as the op converts it: in the precision that the inputs were rounded to.
+at::Tensor as_converted(const QuantizedWeight& weight, const at::Tensor& like) {
+  const bool is_bf16 = like.to(at::kBFloat16).to(at::kDouble).equal(like);
+  return dequantize(weight, is_bf16 ? at::kBFloat16 : at::kFloat).to(at::kDouble);
+}
+
 OpCase quantized_linear_case(QuantizedKind kind, std::int64_t rows, std::int64_t out,
                              std::int64_t in) {
   const QuantizedWeight weight = quantized_on_cpu(kind, random({out, in}, 80, 0.1));
@@ -76,7 +82,8 @@ OpCase quantized_experts_case(QuantizedKind kind) {
             const at::Tensor p = at::mm(t[0], t[1].t()).softmax(-1);
             const at::Tensor chosen = at::zeros_like(p).scatter(1, std::get<1>(p.topk(k, -1)), 1.0);
             const at::Tensor weights = p * chosen / (p * chosen).sum(-1, true);
-            const at::Tensor first = in_double(gate_up), second = in_double(down);
+            const at::Tensor first = as_converted(gate_up, t[0].detach()),
+                             second = as_converted(down, t[0].detach());
             at::Tensor out = at::zeros_like(t[0]);
             for (std::int64_t e = 0; e < count; ++e) {
               const auto parts = at::mm(t[0], first[e].t()).chunk(2, -1);
