@@ -31,7 +31,8 @@ struct StepOptions {
   std::string device = "cpu";
   std::string method = "both";
   std::string peer = "rollout", recompute = "auto";
-  int prompts = 8, group = 8, prompt_tokens = 256, new_tokens = 256, steps = 3, threads = 0;
+  int prompts = 8, group = 8, prompt_tokens = 256, new_tokens = 256, steps = 3, warm_up = 1,
+      threads = 0;
   std::int64_t micro_batch_tokens = 32'768, cap = 0, lora_rank = 0;
   std::string offload = "none", base = "model";
   double memory_gib = 0;
@@ -106,7 +107,7 @@ std::string random_words(int count, std::int64_t vocabulary, std::uint32_t seed)
 
 void write_problems(const fs::path& file, const StepOptions& options, std::int64_t vocabulary) {
   std::string rows;
-  for (int i = 0; i < options.prompts * (options.steps + 1); ++i) {
+  for (int i = 0; i < options.prompts * (options.steps + options.warm_up); ++i) {
     const auto seed = static_cast<std::uint32_t>(i);
     rows += Json({{"id", fmt::format("p{}", i)},
                   {"problem", random_words(options.prompt_tokens, vocabulary, 2 * seed)},
@@ -142,7 +143,7 @@ void configure(RunConfig& config, const StepOptions& options, const std::string&
         "context.peer=" + options.peer,
         std::string("method.gate.warmup_steps=1"),
         std::string("method.gate.min_warm=0"),
-        fmt::format("train.steps={}", options.steps + 2),
+        fmt::format("train.steps={}", options.steps + options.warm_up + 1),
         fmt::format("train.micro_batch_tokens={}", options.micro_batch_tokens),
         fmt::format("model.lora.rank={}", options.lora_rank),
         "model.base_dtype=" + options.base,
@@ -207,7 +208,7 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   try {
     trainer.run([&] {
       walls.push_back(clock.lap());
-      if (state.step > options.steps) throw Measured();
+      if (state.step >= options.steps + options.warm_up) throw Measured();
       return false;
     });
   } catch (const Measured&) {
@@ -223,7 +224,7 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   std::size_t step = 0;
   for (Json row; reader.next(row);) {
     ++step;
-    if (step == 1) continue;  // warm-up
+    if (step <= static_cast<std::size_t>(options.warm_up)) continue;
     const auto value = [&](const char* key) { return row.at(key).get<double>(); };
     phases.generate += value("timing_s/gen");
     phases.reward += value("timing_s/reward");
@@ -315,7 +316,8 @@ int run_step(const Arguments& arguments) {
   add_number(app, "--new-tokens", options.new_tokens, 2, 1 << 20, "mean tokens per response");
   add_number(app, "--cap", options.cap, 0, 1 << 20,
              "the most tokens of a response; 0: so that half of them end before it");
-  add_number(app, "--steps", options.steps, 1, 1000, "measured steps, after one warm-up step");
+  add_number(app, "--steps", options.steps, 1, 1000, "measured steps, after the warm-up");
+  add_number(app, "--warm-up", options.warm_up, 0, 100, "steps before them");
   add_recompute_option(app, options.recompute);
   add_threads_option(app, options.threads);
   add_number(app, "--micro-batch-tokens", options.micro_batch_tokens, 1, std::int64_t{1} << 40);
