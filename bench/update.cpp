@@ -22,6 +22,7 @@
 #include "model/weights.h"
 #include "ops/token_scores.h"
 #include "optim/adamw.h"
+#include "trainer/memory_peaks.h"
 
 namespace antisd::bench {
 namespace {
@@ -46,6 +47,7 @@ struct Times {
   std::map<std::string, double> best;  // seconds by part
   bool finite = true;                  // all gradients
   std::size_t recomputed = 0;          // layers
+  double planned = 0, measured = 0;    // GiB: the peak of an update on a GPU
 };
 
 // A group of one process, which sends to itself by NCCL or Gloo.
@@ -63,20 +65,20 @@ double sum_of(const std::vector<double>& values) {
 }
 
 // All sequences are one micro-batch.
-std::size_t layers_to_keep(const UpdateOptions& options, const CausalLm& model) {
+MemoryPlan plan_of(const UpdateOptions& options, const CausalLm& model) {
   RunConfig config;
   config.optim.offload = options.offload;
   config.rollout.prompts_per_step = 1;
   config.rollout.group_size = options.sequences;
   config.rollout.max_sequence_tokens = options.length;
   config.train.micro_batch_tokens = std::int64_t{options.sequences} * options.length;
-  return planned_memory(options.recompute, config, model).kept_layers;
+  return planned_memory(options.recompute, config, model);
 }
 
 Times measure(const UpdateOptions& options, CausalLm& model) {
   Times times;
   const at::Device device = model.device();
-  const std::size_t kept = layers_to_keep(options, model);  // before the optimizer takes memory
+  const MemoryPlan plan = plan_of(options, model);  // before the optimizer takes memory
   const bool exchanges = options.exchange != "none";
   const std::unique_ptr<Communicator> ranks = exchanges ? join_alone(device) : alone();
   std::optional<AdamW> optimizer;
@@ -105,12 +107,12 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
   };
   const at::AutoGradMode gradients(options.backward_too());
   const Pass pass = options.backward_too() ? Pass::kRecomputed : Pass::kInference;
-  times.recomputed = options.backward_too() ? model.shape().layers.size() - kept : 0;
+  times.recomputed = options.backward_too() ? plan.layers - plan.kept_layers : 0;
   const auto step = [&](bool counts) {
     ranks->take_waits();
     Clock clock(device, options.clock == "cpu");
     at::Tensor hidden;
-    const auto forward = [&] { hidden = model.hidden_states(batch, pass, kept); };
+    const auto forward = [&] { hidden = model.hidden_states(batch, pass, plan.kept_layers); };
     exchanges ? optimizer->make_passes(1, forward) : forward();
     const double layers = clock.lap();
     const auto scores = token_scores(hidden, model.head().weight, targets, 1.0,
@@ -137,6 +139,10 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
   };
   for (int i = 0; i <= options.repeats; ++i)
     step(/*counts=*/i > 0);  // the first one is the warm-up
+  if (optimizer && !exchanges && device.is_cuda()) {
+    times.planned = (plan.total(MemoryTime::kAlways) + plan.total(MemoryTime::kUpdate)) / (1 << 30);
+    times.measured = MemoryPeaks(device).most();
+  }
   if (options.profile) print_kernel_profile([&] { step(false); });
   return times;
 }
@@ -152,6 +158,8 @@ void print(const UpdateOptions& options, const CausalLm& model, const Times& tim
              times.recomputed > 0 ? fmt::format(", {} layers recomputed", times.recomputed) : "");
   for (const auto& [part, seconds] : times.best)
     fmt::print("  {:<24} {:9.2f} ms\n", part, seconds * 1e3);
+  if (times.measured > 0)
+    fmt::print("  memory {:.2f} GiB planned, {:.2f} measured\n", times.planned, times.measured);
   fmt::print("  {:.0f} tokens/s, {:.1f} TFLOP/s", tokens / whole, flops / whole / 1e12);
   if (model.device().is_cuda()) fmt::print(", {:.1f} % of 989", 100 * flops / whole / kPeakFlops);
   fmt::print("{}\n", times.finite ? "" : "; a GRADIENT WAS NOT FINITE");
