@@ -44,7 +44,7 @@ std::vector<ParameterSpec> parameter_specs(const ModelShape& shape) {
                                  {shape.vocabulary, shape.hidden}, architecture.head_tensor));
   }
   for (ParameterSpec& spec : specs)
-    spec.trainable = !shape.lora || spec.is_adapter();
+    if (shape.lora && !spec.is_adapter()) spec.trainable = false;
   return specs;
 }
 
