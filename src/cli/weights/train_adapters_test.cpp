@@ -105,6 +105,30 @@ TEST_F(TrainAdapters, OtherCommandsTakeTheAdapterAndAMergedModelSaysTheSame) {
   EXPECT_EQ(logp(adapter + " --base moved"), own);
 }
 
+// Also above a base of fewer bits: resumed, on ranks, and evaluated in the run's own format.
+TEST_F(TrainAdapters, AQuantisedBaseChangesNothingOfThat) {
+  ASSERT_EQ(train("plain").status, 0);
+  for (const std::string base : {"int8", "nf4"}) {
+    const std::string key = "method.name=antisd model.base_dtype=" + base + " ",
+                      cut = base + "-cut";
+    const Outcome whole = train(base, key);
+    ASSERT_EQ(whole.status, 0) << whole.err;
+    ASSERT_EQ(train(cut, key + "train.steps=2").status, 0);
+    ASSERT_EQ(train(cut, key + "--resume").status, 0);
+    EXPECT_TRUE(saved(base, 4) == saved(cut, 4));
+    EXPECT_FALSE(saved(base, 4) == saved("plain", 4));
+    const Outcome two = train(base + "-two", key + "--processes 2 dist.shard=weights");
+    ASSERT_EQ(two.status, 0) << two.err;
+    EXPECT_TRUE(saved(base, 4) == saved(base + "-two", 4));
+    for (const Json& row : metrics(base))
+      EXPECT_LT(row.at("training/rollout_probs_diff_max").get<double>(), 1e-4);
+    const Outcome evaluated = run("eval " + base +
+                                  " eval.benches=countdown:3:held-out:4 reward.kind=countdown "
+                                  "--device cpu");
+    EXPECT_EQ(evaluated.status, 0) << evaluated.err;
+  }
+}
+
 TEST_F(TrainAdapters, WhatDoesNotFitIsSaid) {
   ASSERT_EQ(train("run", "train.steps=2").status, 0);
   EXPECT_THAT(train("run", "--resume model.lora.rank=8").err,
