@@ -97,7 +97,7 @@ std::vector<std::string> plan_lines(const RunPlan& plan) {
                                   chosen(plan.offload_chosen), offloads)));
   lines.push_back(
       line("fits", fmt::format("{}: {:.1f} GiB needed, {:.1f} of a card", plan.fits ? "yes" : "NO",
-                               plan.memory.needed() / (1 << 30), plan.available / (1 << 30))));
+                               plan.needed / (1 << 30), plan.available / (1 << 30))));
   lines.push_back(line("layers", recomputing_text(plan.memory)));
   lines.push_back(line(
       "GPUs", plan.smallest_gpus > 0
@@ -132,7 +132,7 @@ std::string text_of(const RunPlan& plan) {
 }
 
 Json json_of(const RunPlan& plan) {
-  Json memory = {{"needed", plan.memory.needed()}, {"available", plan.available}};
+  Json memory = {{"needed", plan.needed}, {"available", plan.available}};
   for (const MemoryPart& part : plan.memory.parts) {
     const bool cache = part.when == MemoryTime::kRollout && part.name == "keys and values";
     memory["parts"][phase_name(part.when)][part.name] = cache ? plan.cache_bytes : part.bytes;

@@ -66,6 +66,7 @@ RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
   const StateForm& form = chosen_form(plan.forms);
   plan.ranks = division_of(input, form);
   plan.memory = memory_of(input, plan.ranks, plan.available);
+  plan.needed = form.needed;
   plan.fits = form.fits;
   plan.cache_bytes = plan.memory.cache_bytes(plan.available);
   plan.cache_tokens = static_cast<std::int64_t>(

@@ -26,6 +26,7 @@ struct RunPlan {
   std::vector<StateForm> forms;
 
   MemoryPlan memory;
+  double needed = 0;     // bytes of a rank at least; `memory` may keep more activations
   double available = 0;  // bytes of a card for this program
   bool fits = false;
   double cache_bytes = 0;

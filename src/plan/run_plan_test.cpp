@@ -217,7 +217,8 @@ TEST(RunPlan, AStateOnTheHostMakesRoomOnTheCard) {
   EXPECT_TRUE(automatic.fits && automatic.offload_chosen);
   EXPECT_NE(automatic.ranks.offload, Offload::kNone);
   EXPECT_EQ(automatic.smallest_gpus, 1);
-  const RunPlan all = planned("Qwen3-8B", machine_of("h200", 1), {"optim.offload=all"});
+  const RunPlan all = planned("Qwen3-8B", machine_of("h200", 1),
+                              {"optim.offload=all", "model.gradient_checkpointing=true"});
   constexpr double kGiB = 1 << 30;
   EXPECT_NEAR(all.memory.total(MemoryTime::kOnHost) / kGiB, 91.6, 0.1);
   const double update =

@@ -210,7 +210,8 @@ TEST(MemoryPlan, GradientsAreFoldedAndPiecesStreamed) {
     return plan_memory(small_shape(false), config, method, at::kCUDA, at::kBFloat16,
                        {.offload = offload});
   };
-  EXPECT_EQ(part(plan(Offload::kNone), "gradients"), 2 * (kLayer + 96 * 32 + 32));
+  // In the last layer's backward pass the norm's, 32 elements, are left out.
+  EXPECT_EQ(part(plan(Offload::kNone), "gradients"), 2 * (kLayer + 96 * 32));
   EXPECT_EQ(part(plan(Offload::kMoments), "stream buffers"), 3 * 2 * 4 * kLayer);
   EXPECT_EQ(part(plan(Offload::kAll), "stream buffers"), 3 * 3 * 4 * kLayer);
 }

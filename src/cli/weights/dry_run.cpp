@@ -201,7 +201,7 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
   report.lines(memory_lines(memory));
   report.line("memory",
               fmt::format("{:8.2f} GiB  needed at least{}, on {} in {}; {:.2f} GiB are free",
-                          memory.needed() / (1 << 30),
+                          form.needed / (1 << 30),
                           machine.gpus > 1 ? fmt::format(" by each of {} ranks", machine.gpus) : "",
                           device.str(), dtype_name(dtype), available / (1 << 30)));
   report.line("layers", recomputing_text(memory));
@@ -221,13 +221,13 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
                                     "are free for each",
                                     form.on_host / (1 << 30), offload_name(form.offload),
                                     on_host / (1 << 30)));
-  if (memory.needed() <= available) return;
+  if (form.fits) return;
   // Only a warning: a run may be planned on another machine.
   warn(fmt::format(
       "training needs about {:.1f} GiB, {} has {:.1f} GiB free: another device, a smaller "
       "train.micro_batch_tokens or rollout.max_sequence_tokens, model.gradient_checkpointing, "
-      "dist.shard, optim.offload, or a smaller model",
-      memory.needed() / (1 << 30), device.str(), available / (1 << 30)));
+      "dist.shard, optim.offload, model.lora.rank, or a smaller model",
+      form.needed / (1 << 30), device.str(), available / (1 << 30)));
 }
 
 }  // namespace
