@@ -260,7 +260,7 @@ TEST_F(Train, ADryRunSaysEverythingWithoutWeights) {
   // 20 words x 16, two layers, as bytes of fp32: see memory_plan_test for the rest.
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("weights"), HasSubstr("moments"), HasSubstr("gradients"),
                                  HasSubstr("activations"), HasSubstr("keys and values"),
-                                 HasSubstr("head chunks"), HasSubstr("are free"),
+                                 HasSubstr("layer's values"), HasSubstr("are free"),
                                  HasSubstr("seconds      not known for cpu"),
                                  HasSubstr("the backward pass recomputes 0 of 2 layers")));
   EXPECT_THAT(dry_run("--processes 2 dist.shard=optimizer").err,
