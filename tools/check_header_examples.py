@@ -86,6 +86,7 @@ NAMES = {
     "eval/results/summary.h": "Json settings, std::vector<SampleRow> rows, std::filesystem::path folder",
     "inference/decoder.h": "Decoder& decoder, std::int32_t token, std::int32_t position, "
                            "std::vector<std::int32_t> pages, RandomPlace place",
+    "inference/engine_memory.h": "ModelShape shape",
     "inference/finite_scores.h": "std::vector<ScoreRequest> requests, std::vector<std::string> names",
     "inference/response_pass.h": "std::vector<TokenId> prompt_ids, std::vector<TokenId> response_ids",
     "inference/rollout_engine.h": "std::vector<TokenId> prompt_ids, TokenId eos",
@@ -100,6 +101,7 @@ NAMES = {
     "io/http/response.h": "std::string text, std::string prompt",
     "io/regular_file.h": "std::filesystem::path model",
     "io/safetensors_writer.h": "std::vector<TensorSpec> specs",
+    "model/activation_bytes.h": "ModelShape shape, at::ScalarType dtype, double tokens",
     "model/adapted_shape.h": "std::filesystem::path path",
     "model/adapter_files.h": "std::filesystem::path base",
     "model/architecture.h": "ModelShape shape, ResidualStream& stream, LayerWeights weights, LayerInputs inputs",

@@ -1,8 +1,8 @@
 // Peaks of memory by the phases of a step.
 //
 //   MemoryPeaks memory(model.device());
-//   sample();
-//   const std::optional<double> of_sampling = memory.lap();  // GiB
+//   work();
+//   const std::optional<double> of_work = memory.lap();  // GiB
 #pragma once
 
 #include <optional>
