@@ -19,12 +19,15 @@ LayerActivations layer_activations(const ModelShape& shape, const LayerShape& la
   // Rows of the experts' input; those of their output are as many.
   const double routed =
       layer.sparse ? static_cast<double>(shape.experts_per_token * shape.hidden) : 0;
+  // Products with frozen experts keep neither their input's rows nor the units that they read.
+  const bool frozen = layer.sparse && (shape.base || (shape.lora && !shape.lora->experts));
+  const double unit_rows = (frozen ? 2 : 3) * units + (frozen ? 1 : 2) * routed;
   const double router = layer.sparse ? (element + 8) * static_cast<double>(shape.experts) : 0;
 
   LayerActivations bytes;
   bytes.input = stream + element * queries + 4 * static_cast<double>(shape.heads);
   bytes.kept = bytes.input + stream +  // between the halves
-               element * (2 * hidden + projected + rotated + 3 * units + 2 * routed) + router;
+               element * (2 * hidden + projected + rotated + unit_rows) + router;
 
   // Backward through the gated unit: the stream's gradient, and that of gate and up, while the
   // product's has taken the product's place; or, of experts, that of their output's rows.
@@ -33,7 +36,7 @@ LayerActivations layer_activations(const ModelShape& shape, const LayerShape& la
   // Backward through attention: all of the unit and the second norm are freed. There are two
   // gradients of the stream, that of attention's result, and those of queries, keys and values. On
   // a GPU queries' are summed in fp32, and keys' and values' are there for every query's head.
-  const double freed = stream + element * (hidden + 3 * units + 2 * routed) + router;
+  const double freed = stream + element * (hidden + unit_rows) + router;
   const double shared = shape.heads > shape.kv_heads ? 2 * queries : 0;
   const double of_attention = 2 * stream + element * (queries + projected) +
                               (gpu ? 4 * queries + element * shared : 0) - freed;

@@ -32,7 +32,7 @@ at::Tensor in_double(const QuantizedWeight& weight) {
 // The weight as the op converts it: in the precision that the inputs were rounded to.
 at::Tensor as_converted(const QuantizedWeight& weight, const at::Tensor& like) {
   const bool is_bf16 = like.to(at::kBFloat16).to(at::kDouble).equal(like);
-  return dequantize(weight, is_bf16 ? at::kBFloat16 : at::kFloat).to(at::kDouble);
+  return dequantize(weight, at::kFloat).to(is_bf16 ? at::kBFloat16 : at::kFloat).to(at::kDouble);
 }
 
 OpCase quantized_linear_case(QuantizedKind kind, std::int64_t rows, std::int64_t out,
