@@ -3,7 +3,7 @@
 
     python3 tools/plan_tables.py build/antisd
 
-Tables go between their marks in recipes/README.md and docs/cluster.md, the picture to
+Tables go between their marks in recipes/README.md, docs/cluster.md and docs/memory.md, the picture to
 docs/cluster.svg. Nothing is measured here: everything is predicted by the plan.
 """
 import json
@@ -20,6 +20,10 @@ MODELS = (("qwen3-4b-instruct-2507", "qwen3-4b-instruct-2507"), ("olmo3-7b-instr
           ("qwen3-8b", "qwen3-8b"), ("qwen3-30b-a3b", "qwen3-30b-a3b"))
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 SHORTER = (8192, 16384, 32768)
+# Ways to train on one card; all layers are recomputed.
+WAYS = (("whole", ("optim.offload=none",)), ("moments on the host", ("optim.offload=moments",)), ("masters too", ("optim.offload=all",)),
+        ("adapters", ("model.lora.rank=32",)), ("adapters, int8", ("model.lora.rank=32", "model.base_dtype=int8")),
+        ("adapters, nf4", ("model.lora.rank=32", "model.base_dtype=nf4")))
 # The paper's machines, and one model from 1 to 64 GPUs.
 CASES = [("qwen3-8b", "h20", 8), ("qwen3-30b-a3b", "h20", 16), ("qwen3-30b-a3b", "h200", 8)]
 SCALED = [("qwen3-8b", "h200", gpus) for gpus in COUNTS]
@@ -75,6 +79,27 @@ def where_tables(plans):
         cells = [", ".join(str(plans(recipe, card, 8, shorter(tokens))["smallest_gpus"] or "-") for tokens in SHORTER) for card in CARDS]
         rows.append([f"`{name}`"] + cells)
     return lines + ["The fewest GPUs for sequences of up to 8K, 16K and 32K tokens:", ""] + table(("model",) + CARDS, rows)
+
+
+def way(settings, tokens):
+    return shorter(tokens) + ("model.gradient_checkpointing=true",) + settings
+
+
+def memory_tables(plans):
+    available = {card: plans("qwen3-8b", card, 1, ("eval.every=0",))["memory"]["available"] for card in CARDS}
+    rows = []
+    for recipe, name in MODELS:
+        for kind, settings in WAYS:
+            needed = {tokens: plans(recipe, "h200", 1, way(settings, tokens))["memory"]["needed"] for tokens in SHORTER}
+            host = plans(recipe, "h200", 1, way(settings, SHORTER[0]))["offloads"]
+            on_host = max(form["on_host"] for form in host.values())
+            cells = []
+            for card in CARDS:
+                fits = [tokens for tokens in SHORTER if needed[tokens] <= available[card]]
+                cells.append(f"{fits[-1] // 1024}K" if fits else "")
+            sizes = ", ".join(f"{needed[tokens] / 2**30:.0f}" for tokens in SHORTER)
+            rows.append([f"`{name}`", kind, sizes, f"{on_host / 2**30:.0f}" if on_host else ""] + cells)
+    return table(("model", "way", "GiB at 8K, 16K, 32K", "GiB on the host") + CARDS, rows)
 
 
 def case_tables(plans):
@@ -144,6 +169,8 @@ def main(program):
     plans.make([(recipe, card, gpus, ()) for recipe, card, gpus in CASES + SCALED])
     plans.make([(recipe, card, gpus, ("eval.every=0",)) for recipe, _ in MODELS for card in CARDS for gpus in COUNTS])
     plans.make([(recipe, card, 8, shorter(tokens)) for recipe, _ in MODELS for card in CARDS for tokens in SHORTER])
+    plans.make([(recipe, "h200", 1, way(settings, tokens)) for recipe, _ in MODELS for _, settings in WAYS for tokens in SHORTER])
+    write_between(ROOT / "docs/memory.md", "ways to train", memory_tables(plans))
     write_between(ROOT / "recipes/README.md", "where recipes run", where_tables(plans))
     write_between(ROOT / "docs/cluster.md", "planned machines", case_tables(plans))
     picture(plans)
