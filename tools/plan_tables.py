@@ -91,8 +91,8 @@ def memory_tables(plans):
     for recipe, name in MODELS:
         for kind, settings in WAYS:
             needed = {tokens: plans(recipe, "h200", 1, way(settings, tokens))["memory"]["needed"] for tokens in SHORTER}
-            host = plans(recipe, "h200", 1, way(settings, SHORTER[0]))["offloads"]
-            on_host = max(form["on_host"] for form in host.values())
+            shortest = plans(recipe, "h200", 1, way(settings, SHORTER[0]))
+            on_host = shortest["offloads"][shortest["offload"]]["on_host"]
             cells = []
             for card in CARDS:
                 fits = [tokens for tokens in SHORTER if needed[tokens] <= available[card]]

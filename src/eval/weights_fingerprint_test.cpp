@@ -13,8 +13,8 @@ namespace {
 // Samples of one format are not taken for those of another.
 TEST(WeightsFingerprint, TellsTheFormatsOfABaseApart) {
   const auto print_of = [](std::optional<QuantizedKind> base) {
-    return weights_fingerprint(
-        load_model(testing::fixture("model/qwen3_gqa_tied"), at::kCPU, at::kFloat, {.base_format = base}));
+    return weights_fingerprint(load_model(testing::fixture("model/qwen3_gqa_tied"), at::kCPU,
+                                          at::kFloat, {.base_format = base}));
   };
   std::set<std::string> prints;
   for (int again = 0; again < 2; ++again) {

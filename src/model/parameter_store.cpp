@@ -76,7 +76,7 @@ void allocate_quantized(ParameterBlock& block, std::span<Parameter> parameters, 
   std::vector<Place> places;
   for (Parameter& parameter : parameters) {
     const ParameterSpec& spec = parameter.spec;
-    if (!spec.quantized) continue;
+    if (!spec.quantized || parameter.borrowed) continue;
     ANTISD_CHECK(!spec.trainable && (!kind || kind == spec.quantized));
     kind = spec.quantized;
     places.push_back({parameter, codes, scales});

@@ -86,6 +86,66 @@ TEST_P(QuantizedModel, GivesTheRestTheSameGradients) {
   }
 }
 
+// Adapters on every projection, above a quantised base and above its dequantised numbers.
+TEST_P(QuantizedModel, AdaptersAboveItHaveTheSameGradients) {
+  const auto adapted = [&](const CausalLm& source) {
+    ModelShape shape = source.shape();
+    shape.lora = LoraShape{
+        .rank = 2,
+        .alpha = 4,
+        .targets = {"down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"},
+        .experts = std::ranges::any_of(shape.layers, &LayerShape::sparse)};
+    CausalLm model(std::move(shape), at::kCPU, at::kFloat);
+    const at::NoGradGuard no_grad;
+    at::Generator generator = at::detail::createCPUGenerator(8);
+    for (Parameter& parameter : model.parameters()) {
+      if (parameter.spec.is_adapter()) {
+        parameter.value.copy_(at::randn(parameter.spec.sizes, generator, at::kFloat) * 0.2);
+        continue;
+      }
+      const Parameter& from = source.parameters().at(parameter.name());
+      if (from.quantized.defined()) {
+        parameter.quantized.codes.copy_(from.quantized.codes);
+        parameter.quantized.scales.copy_(from.quantized.scales);
+      } else {
+        parameter.value.copy_(from.value);
+      }
+    }
+    return model;
+  };
+  CausalLm model = adapted(model_), plain = adapted(plain_);
+  for (CausalLm* each : {&model, &plain})
+    each->parameters().require_gradients();
+  for (const Pass pass : {Pass::kTraining, Pass::kRecomputed}) {
+    std::vector<at::Tensor> hidden;
+    for (CausalLm* each : {&model, &plain}) {
+      hidden.push_back(each->hidden_states(batch_, pass));
+      hidden.back().sin().sum().backward();
+    }
+    expect_close(hidden[0].detach(), hidden[1].detach(), "hidden states");
+    std::size_t compared = 0;
+    for (const Parameter& parameter : model.parameters()) {
+      if (!parameter.spec.trainable) continue;
+      const at::Tensor& expected = plain.parameters().at(parameter.name()).value.grad();
+      ASSERT_TRUE(expected.defined()) << parameter.name();
+      expect_close(parameter.value.grad(), expected, parameter.name());
+      ++compared;
+    }
+    EXPECT_GE(compared, 8 * model.shape().layers.size());
+    for (CausalLm* each : {&model, &plain})
+      each->parameters().drop_gradients();
+  }
+  // Without adapters it is the base itself, in the same memory.
+  const CausalLm off(model, std::nullopt, model.dtype());
+  const at::NoGradGuard no_grad;
+  EXPECT_TRUE(off.hidden_states(batch_).equal(model_.hidden_states(batch_)));
+  for (const Parameter& parameter : off.parameters()) {
+    if (!parameter.quantized.defined()) continue;
+    EXPECT_TRUE(parameter.quantized.codes.is_alias_of(
+        model.parameters().at(parameter.name()).quantized.codes));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(OfEveryArchitecture, QuantizedModel,
                          ::testing::Combine(::testing::ValuesIn(testing::recorded_models()),
                                             ::testing::Values(QuantizedKind::kInt8,

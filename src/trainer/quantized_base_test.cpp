@@ -14,7 +14,8 @@ namespace antisd::inline trainer {
 namespace {
 
 CausalLm model_with_base(std::optional<QuantizedKind> base) {
-  return load_model(testing::fixture("model/qwen3_gqa_tied"), at::kCPU, at::kFloat, {.base_format = base});
+  return load_model(testing::fixture("model/qwen3_gqa_tied"), at::kCPU, at::kFloat,
+                    {.base_format = base});
 }
 
 std::map<std::string, at::Tensor> base_of(const CausalLm& model) {

@@ -3,14 +3,13 @@
 #include <ATen/ATen.h>
 
 namespace antisd::inline trainer {
-
 namespace {
 
-// A model of the student's shape. With adapters it has the student's base, in its precision.
+// A model of the student's shape, with the student's own frozen weights, in their precision.
 CausalLm beside(const CausalLm& student, at::ScalarType dtype) {
   const ModelShape& shape = student.shape();
-  return shape.lora ? CausalLm(student, shape.lora, dtype)
-                    : CausalLm(shape, student.device(), dtype);
+  return shape.lora || shape.base ? CausalLm(student, shape.lora, dtype)
+                                  : CausalLm(shape, student.device(), dtype);
 }
 
 }  // namespace
