@@ -21,7 +21,7 @@ MODELS = (("qwen3-4b-instruct-2507", "qwen3-4b-instruct-2507"), ("olmo3-7b-instr
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 SHORTER = (8192, 16384, 32768)
 # Ways to train on one card; all layers are recomputed.
-WAYS = (("whole", ("optim.offload=none",)), ("moments on the host", ("optim.offload=moments",)), ("masters too", ("optim.offload=all",)),
+WAYS = (("whole", ("optim.offload=none",)), ("offload: moments", ("optim.offload=moments",)), ("offload: all", ("optim.offload=all",)),
         ("adapters", ("model.lora.rank=32",)), ("adapters, int8", ("model.lora.rank=32", "model.base_dtype=int8")),
         ("adapters, nf4", ("model.lora.rank=32", "model.base_dtype=nf4")))
 # The paper's machines, and one model from 1 to 64 GPUs.
@@ -87,8 +87,9 @@ def way(settings, tokens):
 
 def memory_tables(plans):
     available = {card: plans("qwen3-8b", card, 1, ("eval.every=0",))["memory"]["available"] for card in CARDS}
-    rows = []
+    lines = []
     for recipe, name in MODELS:
+        rows = []
         for kind, settings in WAYS:
             needed = {tokens: plans(recipe, "h200", 1, way(settings, tokens))["memory"]["needed"] for tokens in SHORTER}
             shortest = plans(recipe, "h200", 1, way(settings, SHORTER[0]))
@@ -98,8 +99,9 @@ def memory_tables(plans):
                 fits = [tokens for tokens in SHORTER if needed[tokens] <= available[card]]
                 cells.append(f"{fits[-1] // 1024}K" if fits else "")
             sizes = ", ".join(f"{needed[tokens] / 2**30:.0f}" for tokens in SHORTER)
-            rows.append([f"`{name}`", kind, sizes, f"{on_host / 2**30:.0f}" if on_host else ""] + cells)
-    return table(("model", "way", "GiB at 8K, 16K, 32K", "GiB on the host") + CARDS, rows)
+            rows.append([kind, sizes, f"{on_host / 2**30:.0f}" if on_host else ""] + cells)
+        lines += [f"`{name}`:", ""] + table(("way", "GiB", "host") + CARDS, rows) + [""]
+    return lines[:-1]
 
 
 def case_tables(plans):

@@ -54,10 +54,10 @@ GpuMachine find_machine() {
 }
 
 #ifdef ANTISD_CUDA
-void find_gpus(TensorLibraryInfo& info) {
+void find_gpus(const GpuMachine& machine, TensorLibraryInfo& info) {
   int count = 0;
   if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
-    if (status != cudaErrorNoDevice)
+    if (status != cudaErrorNoDevice && machine.has_driver)
       info.gpu_problems.push_back({std::string("the driver says: ") + cudaGetErrorString(status),
                                    "`nvidia-smi` should list the cards"});
     return;
@@ -92,7 +92,7 @@ TensorLibraryInfo describe_tensor_library() {
     return info;
   }
 #ifdef ANTISD_CUDA
-  find_gpus(info);
+  find_gpus(machine, info);
 #endif
   return info;
 }
