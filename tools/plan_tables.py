@@ -109,7 +109,7 @@ def case_tables(plans):
     for recipe, card, gpus in CASES + SCALED:
         plan = plans(recipe, card, gpus)
         name, memory = f"{recipe}, {gpus} x {card}", plan["memory"]
-        size = [name, plan["shard"], plan["offload"], f"{memory['needed'] / 2**30:.0f} of {memory['available'] / 2**30:.0f}"]
+        size = [name, plan["shard"], plan["offload"], f"{memory['needed'] / 2**30:.0f}/{memory['available'] / 2**30:.0f}"]
         if not plan["fits"]:
             sizes.append(size + ["", "", "does not fit"])
             continue
@@ -118,7 +118,7 @@ def case_tables(plans):
         times.append([name] + [f"{seconds[key]:.0f}" for key in ("sampling", "scoring", "update")] +
                      [f"{seconds['collectives_exposed']:.1f}", f"{seconds['collectives_hidden']:.1f}", f"{plan['step_seconds']:.0f}",
                       f"{seconds['saving']:.0f}", f"{seconds['evaluation']:.0f}"])
-    return (table(("recipe, machine", "`dist.shard`", "`optim.offload`", "GiB needed", "cache tokens", "hours", "limit"), sizes) +
+    return (table(("recipe, machine", "`dist.shard`", "`optim.offload`", "GiB", "cache tokens", "hours", "limit"), sizes) +
             ["", "Seconds; the collectives are those that are waited for, and those behind the update:", ""] +
             table(("recipe, machine", "sampling", "scoring", "update", "collectives", "hidden", "step", "save", "evaluation"), times))
 
