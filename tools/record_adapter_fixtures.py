@@ -6,16 +6,10 @@ peft computes with them.
 
 `expected.safetensors` has the logits of the model's sequences and the gradients of every adapter
 tensor, of the sum that record_model_fixtures.py takes, by the names in adapter_model.safetensors.
-
-    .deps/reference/bin/python tools/record_adapter_fixtures.py --open ADAPTER BASE
-
-opens a directory in peft and prints the logits of the base's first sequences as JSON: a test
-compares them with ours.
 """
 import json
 import pathlib
 import shutil
-import sys
 import zlib
 
 import peft
@@ -84,16 +78,6 @@ def record(name, settings):
               folder / "expected.safetensors")
 
 
-def show(adapter, base):
-    given = load_file(pathlib.Path(base) / "expected.safetensors")
-    with torch.no_grad():
-        rows = rows_of(peft.PeftModel.from_pretrained(open_base(base), adapter), given)
-    json.dump([value for row in rows for value in row.flatten().tolist()], sys.stdout)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--open"]:
-        show(*sys.argv[2:4])
-    else:
-        for name, settings in FIXTURES.items():
-            record(name, settings)
+    for name, settings in FIXTURES.items():
+        record(name, settings)

@@ -89,11 +89,13 @@ TEST(StreamedUpdate, GivesTheBitsOfTheResidentUpdate) {
     compare_on(at::kCPU, dtype);
 }
 
+#ifdef ANTISD_CUDA
 TEST(StreamedUpdate, GivesTheBitsOfTheResidentUpdateOnAGpu) {
   if (!at::hasCUDA()) GTEST_SKIP() << "no GPU";
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16, at::kHalf})
     compare_on(at::Device("cuda:0"), dtype);
 }
+#endif
 
 TEST(HostMemory, AHostThatIsTooSmallIsToldBeforeAnythingIsPinned) {
   constexpr double kGiB = 1 << 30;
