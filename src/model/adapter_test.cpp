@@ -254,6 +254,31 @@ TEST(Adapters, MergedIsAdapted) {
   }
 }
 
+// On a CPU, however many layers are kept.
+TEST(Adapters, RecomputedLayersHaveTheBitsOfKeptOnes) {
+  for (const std::string& name : testing::recorded_models()) {
+    const Recorded recorded(name);
+    CausalLm model =
+        adapted_model(name, {.rank = 5, .alpha = 4, .targets = kAllTargets, .experts = true});
+    model.parameters().require_gradients();
+    std::vector<at::Tensor> kept;
+    for (const Pass pass : {Pass::kTraining, Pass::kRecomputed}) {
+      recorded.go_back(model, pass);
+      std::size_t i = 0;
+      for (const Parameter& parameter : model.parameters()) {
+        if (!parameter.spec.trainable) continue;
+        if (pass == Pass::kTraining) {
+          kept.push_back(parameter.value.grad().clone());
+        } else {
+          EXPECT_TRUE(parameter.value.grad().equal(kept[i++])) << name << " " << parameter.name();
+        }
+      }
+      drop_gradients_of(model);
+    }
+    EXPECT_FALSE(kept.empty());
+  }
+}
+
 TEST(Adapters, OffTheyAreTheBaseInTheSameMemory) {
   const at::NoGradGuard no_grad;
   const std::string name = "qwen3_moe_mixed";

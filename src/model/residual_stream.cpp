@@ -53,14 +53,16 @@ void ResidualStream::add_pending(bool may_leave_out) {
       add_adapter(left_out ? LoraSum::kLeftOut : LoraSum::kNew);
       x_ = add_product(x_, {x, w.weight, bias, w.quantized}, left_out);
     } else {
-      // In fp32 by the product that a pass with gradients takes, which has its own rounding.
+      // In the order, and in fp32 by the product, of a pass with gradients: a layer that is
+      // recomputed has the bits of one that is kept.
+      add_adapter(own_ ? LoraSum::kInPlace : LoraSum::kNew);
+      own_ = own_ || w.adapter;
       if (own_ && x.scalar_type() != at::kFloat) {
         add_product_(x_, x, w);
       } else {
         x_ = plus_product(x_, x, w);
       }
       if (bias.defined()) x_.add_(bias);
-      add_adapter(LoraSum::kInPlace);
     }
     own_ = true;
   } else if (y_.defined()) {
