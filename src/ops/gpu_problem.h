@@ -1,7 +1,8 @@
 // Why a machine's GPUs cannot be used, and what helps. Pure functions of what device.cpp finds out,
 // so that they can be tested without any GPU.
 //
-//   if (const auto problem = card_problem({"Tesla T4", 7, 5}, architectures)) tell(problem->what);
+//   if (const auto problem = card_problem({"Tesla T4", 7, 5}, "80-real 90a"))
+//     std::cerr << problem->what << "; " << problem->remedy << "\n";
 #pragma once
 
 #include <optional>
