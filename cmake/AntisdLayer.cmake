@@ -1,7 +1,9 @@
 # antisd_layer(PATH [PARTS folder...] [USES layer...] [LINKS target...] [LONG suite...])
 # One directory below src/ is one static library antisd_NAME made of its *.cpp files and those of its
 # parts, and one test program NAME_test made of its *_test.cpp files; NAME is the last part of PATH.
-# Without ANTISD_CUDA its kernels/*.cu and cuda_*.cpp are left out. Tests of the suites in LONG
+# Without ANTISD_CUDA its kernels/*.cu and cuda_*.cpp are left out; with it the kernels are a shared
+# library libantisd_kernels.so of their own, because they are most of a program's size when they are
+# compiled for every card, and three programs need them. Tests of the suites in LONG
 # (a name may end in *) get the label `long`: ctest -LE long.
 # src/CMakeLists.txt lists the layers from the bottom up; tools/check_includes.py holds every #include
 # to that order.
@@ -44,14 +46,18 @@ function(antisd_layer path)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
 
   list(TRANSFORM LAYER_USES PREPEND antisd_)
-  if(ANTISD_CUDA)
-    list(APPEND sources ${kernels})
-  else()
+  if(NOT ANTISD_CUDA)
     list(FILTER sources EXCLUDE REGEX "/cuda_[^/]*\\.cpp$")
   endif()
   add_library(antisd_${name} STATIC ${sources})
   antisd_unite(antisd_${name})
   target_link_libraries(antisd_${name} PUBLIC antisd_compiler ${LAYER_USES} ${LAYER_LINKS})
+  if(ANTISD_CUDA AND kernels)
+    add_library(antisd_kernels SHARED ${kernels})
+    target_link_libraries(antisd_kernels PRIVATE antisd_compiler CUDA::cudart)
+    set_target_properties(antisd_kernels PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
+    target_link_libraries(antisd_${name} PUBLIC antisd_kernels)
+  endif()
   # A layer with a precompiled.h of its own compiles it; below the tensor line the others share core's.
   set(shared_header antisd_core)
   if(EXISTS "${directory}/precompiled.h")
