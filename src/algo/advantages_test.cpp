@@ -14,8 +14,8 @@ namespace {
 
 using Rewards = std::vector<std::optional<double>>;
 
-Advantages of(const Rewards& rewards) {
-  return group_advantages(rewards);
+Advantages of(const Rewards& rewards, const AdvantageConfig& rules = {}) {
+  return group_advantages(rewards, rules);
 }
 
 TEST(GroupAdvantages, HaveThePublishedValues) {
@@ -26,6 +26,51 @@ TEST(GroupAdvantages, HaveThePublishedValues) {
   const Advantages half = of({1, 1, 0, 0});
   EXPECT_NEAR(*half[0], .866024, 1e-6);
   EXPECT_NEAR(*half[3], -.866024, 1e-6);
+}
+
+// By a loop over the others, and by hand: 1 - 1/3 and 0 - 2/3 in a group of four with two right.
+TEST(GroupAdvantages, LeaveOneOutComparesWithTheOthers) {
+  const AdvantageConfig rloo{.baseline = "leave-one-out", .scale = "none"};
+  const Rewards rewards = {.5, 1, std::nullopt, 0, .25};
+  const Advantages found = of(rewards, rloo);
+  for (std::size_t i = 0; i < rewards.size(); ++i) {
+    if (!rewards[i]) continue;
+    double others = 0;
+    for (std::size_t j = 0; j < rewards.size(); ++j)
+      if (j != i && rewards[j]) others += *rewards[j] / 3;
+    EXPECT_NEAR(*found[i], *rewards[i] - others, 1e-12);
+  }
+  EXPECT_FALSE(found[2]);
+  const Advantages half = of({1, 1, 0, 0}, rloo);
+  EXPECT_NEAR(*half[0], 2.0 / 3, 1e-12);
+  EXPECT_NEAR(*half[2], -2.0 / 3, 1e-12);
+  EXPECT_EQ(*of({.3, .3}, rloo)[0], 0);
+}
+
+TEST(GroupAdvantages, WithoutAScaleAreTheDifferences) {
+  const Advantages found = of({1, 0, 0, 0}, {.scale = "none"});
+  EXPECT_NEAR(*found[0], .75, 1e-12);
+  EXPECT_NEAR(*found[1], -.25, 1e-12);
+}
+
+// Rewards 1 0 | 1 1: the mean of all is .75 and their variance (3 x .0625 + .5625) / 3 = .25.
+TEST(GroupAdvantages, TheScaleOfTheBatchIsItsDeviation) {
+  ResponseBatch batch;
+  for (const Rewards& rewards : {Rewards{1, 0}, Rewards{1, 1}}) {
+    ResponseGroup& group = batch.groups.emplace_back();
+    for (const auto& reward : rewards)
+      group.responses.emplace_back().verdict.reward = reward;
+  }
+  set_advantages(batch, {.scale = "batch"});
+  EXPECT_NEAR(*batch[0].group_advantage, .5 / (.5 + 1e-6), 1e-12);
+  EXPECT_NEAR(*batch[1].group_advantage, -.5 / (.5 + 1e-6), 1e-12);
+  EXPECT_EQ(*batch[2].group_advantage, 0);
+  EXPECT_TRUE(has_signal(batch.groups[0]));
+  EXPECT_FALSE(has_signal(batch.groups[1]));
+  batch[2].shaped_reward = .5;  // counts instead of the grader's
+  EXPECT_TRUE(has_signal(batch.groups[1]));
+  set_advantages(batch, {.scale = "none"});
+  EXPECT_NEAR(*batch[2].group_advantage, -.25, 1e-12);
 }
 
 TEST(GroupAdvantages, EqualRewardsGiveExactlyZero) {

@@ -32,11 +32,22 @@ ClippedLoss clipped_loss(double advantage, double log_ratio, const LossConfig& r
   return result;
 }
 
-KlPenalty kl_penalty(double new_logp, double reference_logp) {
+ClippedLoss cispo_loss(double advantage, double log_ratio, double new_logp,
+                       const LossConfig& rules) {
+  const double ratio = std::exp(std::clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio));
+  const double weight = std::clamp(ratio, 1 - rules.clip_low, 1 + rules.clip_high);
+  return {.loss = -advantage * weight * new_logp,
+          .gradient = -advantage * weight,
+          .clipped = weight != ratio};
+}
+
+KlPenalty kl_penalty(double new_logp, double reference_logp, std::string_view estimator) {
   const double difference = reference_logp - new_logp;  // d
   const double held = std::clamp(difference, -kMaxLogRatio, kMaxLogRatio);
-  return {.loss = std::expm1(held) - held,
-          .gradient = within_limit(difference) ? -std::expm1(held) : 0};
+  const bool within = within_limit(difference);
+  if (estimator == "k1") return {.loss = -held, .gradient = within ? 1.0 : 0.0};
+  if (estimator == "k2") return {.loss = held * held / 2, .gradient = within ? -held : 0};
+  return {.loss = std::expm1(held) - held, .gradient = within ? -std::expm1(held) : 0};
 }
 
 }  // namespace antisd::inline algo

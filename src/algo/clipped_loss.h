@@ -2,6 +2,8 @@
 // backward pass needs nothing else.
 #pragma once
 
+#include <string_view>
+
 #include "config/run_config.h"
 
 namespace antisd::inline algo {
@@ -17,12 +19,17 @@ struct ClippedLoss {
 // exp(clamp(log_ratio, -20, 20)) and log_ratio = new - old.
 ClippedLoss clipped_loss(double advantage, double log_ratio, const LossConfig& rules);
 
-// Schulman's k3 estimator of KL(student, reference): e^d - d - 1 with d = reference - new, clamped
-// to +-20. Never negative; 0 with slope 0 where both agree.
+// CISPO: -A w log p with the constant w = clip(r, 1 - clip_low, 1 + clip_high).
+ClippedLoss cispo_loss(double advantage, double log_ratio, double new_logp,
+                       const LossConfig& rules);
+
+// Schulman's estimators of KL(student, reference) with d = reference - new, clamped to +-20:
+// k1 = -d, k2 = d^2 / 2, k3 = e^d - d - 1. k2 and k3 are never negative, and 0 with slope 0 where
+// both agree.
 struct KlPenalty {
   double loss = 0;
   double gradient = 0;  // d loss / d new log-probability
 };
-KlPenalty kl_penalty(double new_logp, double reference_logp);
+KlPenalty kl_penalty(double new_logp, double reference_logp, std::string_view estimator = "k3");
 
 }  // namespace antisd::inline algo

@@ -20,6 +20,7 @@ struct TokenLoss {
 struct TermInput {
   double logp = 0;       // of the update's own forward pass
   double reference = 0;  // of the frozen reference, where needs_reference()
+  double entropy = 0;    // H_S, of the same pass
 };
 
 struct LossTerm {
@@ -27,21 +28,24 @@ struct LossTerm {
   std::string_view meaning;    // in the method's description: "0.1 KL to the reference"
   double LossConfig::*weight;  // 0: the term is off
   bool reference = false;      // reads TermInput::reference
-  TokenLoss (*at)(const TermInput& token);
+  TokenLoss (*at)(const TermInput& token, const LossConfig& rules);
 };
 
 std::span<const LossTerm> loss_terms();
 
 // Whether a term with a nonzero weight reads the reference's log-probabilities.
 bool needs_reference(const LossConfig& rules);
+// Whether a run keeps the reference: a term or the reward reads it.
+bool keeps_reference(const RunConfig& config);
 // Whether any term has a nonzero weight.
 bool has_loss_terms(const LossConfig& rules);
 
 // One per row: the sum of its values, before the weight.
 using AddedSums = std::vector<double>;
 
-// Adds every term's weighted loss and gradient to the token's loss, and its value to the sums.
+// Adds every term's weighted loss and gradient to the token's loss, and its value times `factor`
+// (algo/aggregation.h) to the sums.
 void add_loss_terms(const LossConfig& rules, const TermInput& token, TokenLoss& loss,
-                    AddedSums& sums);
+                    AddedSums& sums, double factor = 1);
 
 }  // namespace antisd::inline algo

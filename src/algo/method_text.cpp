@@ -54,6 +54,21 @@ std::string gate_text(const Method& method) {
   return text;
 }
 
+// What of the objective is not GRPO's.
+std::string objective_text(const LossConfig& loss) {
+  const LossConfig plain;
+  std::string text;
+  if (loss.policy == "cispo") text += "; CISPO's weights";
+  if (loss.ratio == "sequence") text += "; ratios of whole responses";
+  if (loss.aggregation != plain.aggregation) {
+    text += "; " + loss.aggregation;
+    if (loss.aggregation == "seq-mean-token-sum-norm")
+      text += fmt::format(" by {}", loss.norm_tokens);
+  }
+  if (loss.overlong_filter) text += "; without truncated responses";
+  return text;
+}
+
 }  // namespace
 
 std::string method_text(const Method& method) {
@@ -76,6 +91,7 @@ std::string method_text(const Method& method) {
                 : fmt::format("; lambda = {}", method.lambda_max);
     text += "; " + gate_text(method);
   }
+  text += objective_text(method.loss);
   for (const LossTerm& term : loss_terms())
     if (const double weight = method.loss.*term.weight; weight > 0)
       text += fmt::format("; + {} {}", weight, term.meaning);

@@ -7,6 +7,7 @@
 //   ids, sampling_logp, raw_logp, finish   the sampler (inference/rollout_engine.h)
 //   text                                   the caller of inference, which has the tokenizer
 //   verdict                                the grading stage (reward/grading_stage.h)
+//   shaped_reward                          shape_rewards() (algo/reward_shaping.h), where asked for
 //   context                                ContextBuilder (context/context_builder.h)
 //   teacher                                the scorer, or SDPO's objective in the update
 //   before, reference                      the scorer, for the few methods that need them
@@ -37,6 +38,7 @@ struct Response {
   FinishReason finish = FinishReason::kStop;
   std::string text;  // without special tokens
   Verdict verdict;
+  std::optional<double> shaped_reward;    // R less the penalties of [reward]; nothing: R itself
   Context context;                        // c, the teacher's prompt
   TokenScores teacher;                    // t, H_T
   TokenScores before;                     // s, H_S before the step's first update

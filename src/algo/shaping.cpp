@@ -111,29 +111,42 @@ TokenAdvantages token_advantages(const Shaping& shaping, const Response& respons
 }
 
 TokenLosses token_losses(const Shaping& shaping, const Response& response,
-                         const StudentTokens& student, std::int64_t mean_tokens) {
+                         const StudentTokens& student, MeanOver mean) {
   ANTISD_CHECK(!shaping.method.distils);  // SDPO has its own loss
   const LossConfig& rules = shaping.method.loss;
   const bool on_policy = student.old_logp.empty();
   if (!on_policy) ANTISD_CHECK_EQ(student.old_logp.size(), student.logp.size());
   if (needs_reference(rules)) ANTISD_CHECK_EQ(student.reference.size(), student.logp.size());
-  ANTISD_CHECK_LT(0, mean_tokens);
+  if (rules.entropy_coef > 0) ANTISD_CHECK_EQ(student.entropy.size(), student.logp.size());
+  ANTISD_CHECK_LT(0, mean.tokens);
 
   TokenLosses losses;
   losses.advantages =
       token_advantages(shaping, response, on_policy ? student.logp : student.old_logp);
+  std::vector<double> log_ratio(student.logp.size(), 0.0);
+  for (std::size_t i = 0; i < log_ratio.size() && !on_policy; ++i) {
+    log_ratio[i] = static_cast<double>(student.logp[i]) - student.old_logp[i];
+    losses.log_ratio += log_ratio[i];
+  }
+  if (rules.ratio == "sequence" && !log_ratio.empty())
+    log_ratio.assign(log_ratio.size(), losses.log_ratio / static_cast<double>(log_ratio.size()));
+
+  const double factor = aggregation_factor(rules, std::ssize(student.logp), mean);
+  const bool cispo = rules.policy == "cispo";
   for (std::size_t i = 0; i < student.logp.size(); ++i) {
-    const double log_ratio =
-        on_policy ? 0 : static_cast<double>(student.logp[i]) - student.old_logp[i];
-    const ClippedLoss policy = clipped_loss(losses.advantages.advantage[i], log_ratio, rules);
+    const double advantage = losses.advantages.advantage[i];
+    const ClippedLoss policy = cispo ? cispo_loss(advantage, log_ratio[i], student.logp[i], rules)
+                                     : clipped_loss(advantage, log_ratio[i], rules);
     losses.clipped += policy.clipped;
     losses.dual_clipped += policy.dual_clipped;
-    losses.log_ratio += log_ratio;
     TokenLoss token{policy.loss, policy.gradient};
-    add_loss_terms(rules, {student.logp[i], student.reference.empty() ? 0 : student.reference[i]},
-                   token, losses.added);
-    losses.loss.push_back(token.loss);
-    losses.gradient.push_back(token.gradient / static_cast<double>(mean_tokens));
+    add_loss_terms(rules,
+                   {.logp = student.logp[i],
+                    .reference = student.reference.empty() ? 0 : student.reference[i],
+                    .entropy = student.entropy.empty() ? 0 : student.entropy[i]},
+                   token, losses.added, factor);
+    losses.loss.push_back(factor * token.loss);
+    losses.gradient.push_back(factor * token.gradient / static_cast<double>(mean.tokens));
   }
   return losses;
 }

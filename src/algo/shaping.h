@@ -5,7 +5,7 @@
 //   set_advantages(batch);                                                          // A
 //   const Shaping shaping = make_shaping(method, reading, warmup_u, batch);         // lambda
 //   // For each response of a micro-batch, after its forward pass has computed s:
-//   const TokenLosses losses = token_losses(shaping, batch[r], {.logp = s}, mean_tokens);
+//   const TokenLosses losses = token_losses(shaping, batch[r], {.logp = s}, mean);
 //   backward(losses.gradient);
 //
 // The advantage is a constant weight: nothing here differentiates through u.
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "algo/advantages.h"
+#include "algo/aggregation.h"
 #include "algo/gate.h"
 #include "algo/loss_terms.h"
 #include "algo/method.h"
@@ -59,21 +60,24 @@ struct StudentTokens {
   std::span<const float> logp;            // from the update's own forward pass
   std::span<const float> old_logp = {};   // before the step's first update; none: the ratio is 1
   std::span<const float> reference = {};  // of the frozen reference; see needs_reference()
+  std::span<const float> entropy = {};    // H_S of the update's forward pass, for its bonus
 };
 
 struct TokenLosses {
   TokenAdvantages advantages;
-  std::vector<double> loss;                    // of each token, before the mean
+  std::vector<double> loss;                    // of each token, as it counts in the mean
   std::vector<double> gradient;                // d (mean loss of the global batch) / d logp
   std::int64_t clipped = 0, dual_clipped = 0;  // tokens
   double log_ratio = 0;                        // sum of new - old
   AddedSums added;                             // of algo/loss_terms.h
 };
 
-// `mean_tokens`: the number of response tokens in the mean, over all micro-batches and processes.
-// The response must have an advantage: one whose grade failed is not in the loss.
+// `mean`: what the mean is over, counted over all micro-batches and processes. The response must
+// have an advantage: one whose grade failed is not in the loss. With loss.ratio = "sequence" each
+// token's gradient is that of GSPO's token form, so that advantages may differ by token; where they
+// do not, it is the derivative of the loss.
 TokenLosses token_losses(const Shaping& shaping, const Response& response,
-                         const StudentTokens& student, std::int64_t mean_tokens);
+                         const StudentTokens& student, MeanOver mean);
 
 // Adds one response to the sums of an update: "loss" (with what loss_terms() add), "advantage",
 // "u", "phi", "entropy" (H_S), "term" and "group_advantage" (|A_{i,t} - A_i| and |A_i|), "clipped",

@@ -46,7 +46,7 @@ Shaped shaped(const Method& method, const Advantages& advantages,
 
 TokenLosses token_losses(const Shaped& shaped, std::size_t r, const StudentTokens& student,
                          std::int64_t mean_tokens) {
-  return antisd::token_losses(shaped.shaping, shaped.batch[r], student, mean_tokens);
+  return antisd::token_losses(shaped.shaping, shaped.batch[r], student, {.tokens = mean_tokens});
 }
 
 TokenAdvantages token_advantages(const Shaped& shaped, std::size_t r,

@@ -46,10 +46,10 @@ void RunConfig::describe_method() {
                "antisd-close-0.90", "antisd-close-0.95", "antisd-multiplicative",
                "antisd-student-gate", "antisd-no-teacher", "antisd-two-sided"});
   o.add("method.preset", method.preset,
-        "the paper's settings, or those of the authors' released code; a key that is set beside "
-        "the preset or after it wins, and rollout.max_sequence_tokens (16384 in the released code) "
-        "wins wherever it is set")
-      .one_of({"paper", "released"});
+        "the paper's settings, those of the authors' released code, or a baseline with the plain "
+        "group advantage (docs/methods.md); a key that is set beside the preset or after it wins, "
+        "and rollout.max_sequence_tokens (16384 in the released code) wins wherever it is set")
+      .one_of({"paper", "released", "dapo", "dr-grpo", "gspo", "cispo", "rloo"});
   o.add("method.lambda_max", method.lambda_max,
         "weight of the per-token term while the gate is open")
       .at_least(0);
@@ -169,6 +169,7 @@ void RunConfig::resolve() {
         std::min(DataConfig().max_prompt_tokens, rollout.max_sequence_tokens / 2);
     options_.imply("rollout.max_sequence_tokens", fmt::format("data.max_prompt_tokens={}", half));
   }
+  imply_objective();
   validate();
 }
 

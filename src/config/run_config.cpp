@@ -10,6 +10,7 @@ RunConfig::RunConfig() {
   describe_data_and_model();
   describe_method();
   describe_gate();
+  describe_objective();
   describe_training();
   describe_pretraining();
   describe_results();
@@ -67,25 +68,14 @@ void RunConfig::describe_data_and_model() {
       .between(0, 1);
   o.add("rollout.top_k", rollout.top_k, "sample from the k most likely tokens; 0 is off")
       .at_least(0);
+  o.add("rollout.refill", rollout.refill,
+        "dynamic sampling: groups whose rewards are all equal are replaced by groups of further "
+        "prompts, in at most so many rounds a step; 0 is off")
+      .at_least(0);
 }
 
 void RunConfig::describe_training() {
   OptionSet& o = options_;
-  o.add("loss.clip_low", loss.clip_low, "the probability ratio is clipped below 1 - clip_low")
-      .between(0, 1);
-  o.add("loss.clip_high", loss.clip_high, "the probability ratio is clipped above 1 + clip_high")
-      .at_least(0);
-  o.add("loss.dual_clip", loss.dual_clip,
-        "upper bound on the loss of tokens with a negative advantage, in units of |A|")
-      .above(1);
-  o.add(
-       "loss.kl_coef", loss.kl_coef,
-       "weight of the KL divergence from the frozen reference model; 0: no reference model is kept")
-      .at_least(0);
-  o.add("loss.aggregation", loss.aggregation,
-        "token-mean: mean over all response tokens of the batch")
-      .one_of({"token-mean"});
-
   o.add("reward.kind", reward.kind, "the grader").one_of({"math", "code", "countdown", "command"});
   o.add("reward.command", reward.command, "program and arguments for reward.kind = \"command\"");
   o.add("reward.timeout_s", reward.timeout_s, "time limit per grade, in seconds of wall-clock time")
@@ -99,6 +89,17 @@ void RunConfig::describe_training() {
         "auto isolates graded code as strongly as the machine allows and fails where it cannot; "
         "reduced does without namespaces; none runs graded code unprotected")
       .one_of({"auto", "reduced", "none"});
+  o.add("reward.kl_coef", reward.kl_coef,
+        "the reward of a response is lowered by this times the KL divergence from the frozen "
+        "reference model, summed over its tokens (loss.kl_estimator); 0: no reference is kept")
+      .at_least(0);
+  o.add("reward.overlong_tokens", reward.overlong_tokens,
+        "the reward falls linearly over the last so many tokens before "
+        "rollout.max_sequence_tokens (DAPO's soft punishment); 0 is off")
+      .at_least(0);
+  o.add("reward.overlong_penalty", reward.overlong_penalty,
+        "by how much the reward has fallen at rollout.max_sequence_tokens")
+      .at_least(0);
 
   o.add("optim.lr", optim.lr, "learning rate").above(0);
   o.add("optim.betas", optim.betas, "AdamW's two decay rates").between(0, 1);
@@ -223,6 +224,7 @@ void RunConfig::validate() const {
                    "\"gradients\""});
   }
   validate_method();
+  validate_objective();
   if (reward.kind == "command" && reward.command.empty()) {
     throw InputError("reward.kind = \"command\" without reward.command",
                      {.remedy = "name the program that grades"});

@@ -48,6 +48,7 @@ struct RolloutConfig {
   double temperature = 1.0;
   double top_p = 1.0;
   std::int64_t top_k = 0;
+  std::int64_t refill = 0;  // rounds
 };
 
 struct GateConfig {
@@ -100,12 +101,24 @@ struct ContextConfig {
   StringMap templates;
 };
 
+// How rewards become A_i.
+struct AdvantageConfig {
+  std::string baseline = "group";
+  std::string scale = "group";
+};
+
 struct LossConfig {
+  std::string policy = "clip";
+  std::string ratio = "token";
   double clip_low = 0.2;
   double clip_high = 0.2;
   double dual_clip = 3;
   double kl_coef = 0;
+  std::string kl_estimator = "k3";
+  double entropy_coef = 0;
   std::string aggregation = "token-mean";
+  std::int64_t norm_tokens = 32'768;
+  bool overlong_filter = false;
 };
 
 struct RewardConfig {
@@ -115,6 +128,9 @@ struct RewardConfig {
   std::int64_t give_up_after = 3;  // consecutive steps without a single grade
   std::int64_t workers = 0;
   std::string sandbox = "auto";
+  double kl_coef = 0;
+  std::int64_t overlong_tokens = 0;  // 0: no penalty
+  double overlong_penalty = 1;
 };
 
 struct OptimConfig {
@@ -228,6 +244,7 @@ class RunConfig {
   RolloutConfig rollout;
   MethodConfig method;
   ContextConfig context;
+  AdvantageConfig advantage;
   LossConfig loss;
   RewardConfig reward;
   OptimConfig optim;
@@ -243,6 +260,9 @@ class RunConfig {
   void describe_method();
   void describe_gate();
   void validate_method() const;
+  void describe_objective();
+  void imply_objective();
+  void validate_objective() const;
   void describe_training();
   void describe_pretraining();
   void describe_results();

@@ -226,5 +226,54 @@ TEST(RunConfig, TheDocumentationPageIsTheDescription) {
       << "docs/options.md is out of date: run `make docs`";
 }
 
+// Values of the papers that docs/methods.md names.
+TEST(RunConfig, ABaselineIsItsKeys) {
+  const auto resolved = [](const std::vector<std::string>& settings) {
+    auto config = std::make_unique<RunConfig>();
+    for (const std::string& setting : settings)
+      config->options().assign(setting);
+    config->resolve();
+    return config;
+  };
+  const auto dapo = resolved({"method.preset=dapo", "rollout.max_sequence_tokens=20480"});
+  EXPECT_EQ(dapo->method.name, "grpo");
+  EXPECT_EQ(dapo->loss.clip_low, .2);
+  EXPECT_EQ(dapo->loss.clip_high, .28);
+  EXPECT_EQ(dapo->loss.aggregation, "token-mean");
+  EXPECT_EQ(dapo->reward.overlong_tokens, 4096);
+  EXPECT_GT(dapo->rollout.refill, 0);
+  const auto dr_grpo = resolved({"method.preset=dr-grpo", "rollout.max_sequence_tokens=4096"});
+  EXPECT_EQ(dr_grpo->advantage.scale, "none");
+  EXPECT_EQ(dr_grpo->loss.aggregation, "seq-mean-token-sum-norm");
+  EXPECT_EQ(dr_grpo->loss.norm_tokens, 4096);
+  const auto gspo = resolved({"method.preset=gspo"});
+  EXPECT_EQ(gspo->loss.ratio, "sequence");
+  EXPECT_EQ(gspo->loss.clip_low, 3e-4);
+  EXPECT_EQ(gspo->loss.clip_high, 4e-4);
+  EXPECT_EQ(resolved({"method.preset=cispo"})->loss.policy, "cispo");
+  EXPECT_EQ(resolved({"method.preset=rloo"})->advantage.baseline, "leave-one-out");
+  // A key beside the preset wins; so AntiSD on top of a baseline is two settings.
+  const auto both = resolved({"method.preset=gspo", "method.name=antisd", "loss.clip_high=0.1"});
+  EXPECT_EQ(both->method.name, "antisd");
+  EXPECT_EQ(both->loss.ratio, "sequence");
+  EXPECT_EQ(both->loss.clip_high, .1);
+}
+
+TEST(RunConfig, SdpoRefusesWhatItsLossCannotFollow) {
+  for (const char* setting :
+       {"loss.aggregation=seq-mean-token-sum", "loss.ratio=sequence", "loss.policy=cispo"}) {
+    RunConfig config;
+    config.options().assign("method.name=sdpo");
+    config.options().assign(setting);
+    EXPECT_THAT(error_of([&] { config.resolve(); }), HasSubstr("sdpo")) << setting;
+  }
+}
+
+TEST(RunConfig, AnOverlongBufferIsShorterThanASequence) {
+  RunConfig config;
+  config.options().assign("reward.overlong_tokens=32768");
+  EXPECT_THAT(error_of([&] { config.resolve(); }), HasSubstr("reward.overlong_tokens"));
+}
+
 }  // namespace
 }  // namespace antisd::inline config

@@ -203,9 +203,9 @@ void StepModel::add_scoring(const std::vector<GroupLengths>& groups, StepTime& s
   const bool several = config_.train.minibatches * config_.train.epochs > 1;
   if (method_.scores_teacher() || (method_.distils && !method_.slow_teacher() && several))
     step.scoring += score_all(teacher_sequences_of(groups, config_));
-  if (several || method_.gates_on_student())
+  if (several || method_.gates_on_student() || config_.reward.kl_coef > 0)
     step.scoring += score_all(student_sequences_of(groups));
-  if (needs_reference(config_.loss)) step.scoring += score_all(student_sequences_of(groups));
+  if (keeps_reference(config_)) step.scoring += score_all(student_sequences_of(groups));
 }
 
 double StepModel::pass_seconds(std::span<const PassSequence> own,

@@ -129,7 +129,7 @@ class Planner {
   }
 
   void add_copies() {
-    if (needs_reference(config_.loss)) {
+    if (keeps_reference(config_)) {
       add("reference", shape_.lora ? 0 : element_ * held_.all(), MemoryTime::kAlways,
           shape_.lora ? "the model without its adapters" : each());
     }

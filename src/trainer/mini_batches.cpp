@@ -4,14 +4,16 @@
 
 namespace antisd::inline trainer {
 
-std::vector<ResponseNumbers> cut_mini_batches(const ResponseBatch& batch, std::int64_t parts) {
+std::vector<ResponseNumbers> cut_mini_batches(const ResponseBatch& batch, std::int64_t parts,
+                                              bool leave_out_truncated) {
   ANTISD_CHECK_LT(0, parts);
   std::vector<ResponseNumbers> cut(static_cast<std::size_t>(parts));
   const std::size_t groups = batch.groups.size(), size = batch.group_size();
   for (std::size_t part = 0; part < cut.size(); ++part) {
     const std::size_t end = (part + 1) * groups / cut.size() * size;
     for (std::size_t r = part * groups / cut.size() * size; r < end; ++r) {
-      if (!batch[r].verdict.failed()) cut[part].push_back(r);
+      const bool left_out = leave_out_truncated && batch[r].truncated();
+      if (!batch[r].verdict.failed() && !left_out) cut[part].push_back(r);
     }
   }
   return cut;

@@ -16,7 +16,8 @@ using ResponseNumbers = std::vector<std::size_t>;
 
 // The graded responses, in `parts` runs of whole groups that differ by at most one group. A part
 // may be empty.
-std::vector<ResponseNumbers> cut_mini_batches(const ResponseBatch& batch, std::int64_t parts);
+std::vector<ResponseNumbers> cut_mini_batches(const ResponseBatch& batch, std::int64_t parts,
+                                              bool leave_out_truncated = false);
 
 // The responses after the student's prompts; neighbours of a group share the prompt.
 std::vector<TargetSequence> student_sequences(const PromptBatch& prompts,

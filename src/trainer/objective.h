@@ -18,6 +18,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "algo/aggregation.h"
 #include "algo/named_sums.h"
 #include "inference/response_pass.h"
 
@@ -28,11 +29,6 @@ struct ObjectiveNeeds {
   bool scores_on_host = true;    // PassView::student
   bool gradient_by_logp = true;  // returns Derivative::by_logp
   bool teacher = false;          // PassView::teacher and teacher_hidden
-};
-
-// What the mean of a mini-batch's losses is over, counted over all micro-batches.
-struct MeanOver {
-  std::int64_t tokens = 1, sequences = 1;
 };
 
 // One micro-batch after its forward pass. Tensors have one row per target, grouped by sequence.

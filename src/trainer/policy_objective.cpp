@@ -7,12 +7,13 @@ namespace antisd::inline trainer {
 TokenLosses PolicyObjective::losses_of(std::size_t number, const TokenScores& student,
                                        MeanOver mean) const {
   const Response& response = batch_[number];
-  StudentTokens tokens{.logp = student.logp, .reference = response.reference.logp};
+  StudentTokens tokens{
+      .logp = student.logp, .reference = response.reference.logp, .entropy = student.entropy};
   if (off_policy_) {
     ANTISD_CHECK_EQ(response.before.logp.size(), student.logp.size());
     tokens.old_logp = response.before.logp;
   }
-  return token_losses(shaping_, response, tokens, mean.tokens);
+  return token_losses(shaping_, response, tokens, mean);
 }
 
 Derivative PolicyObjective::differentiate(const PassView& pass) {

@@ -80,7 +80,7 @@ Derivative SdpoObjective::differentiate(const PassView& pass) {
   const float share = 1.0F / static_cast<float>(pass.mean.tokens);  // fp32, like the rest of SDPO
   auto loss = derivative.loss.begin();
   for (std::size_t s = 0; s < pass.sequences.size(); ++s) {
-    for (const TokenLoss& token : terms_of(pass.sequences[s].number, pass.student[s].logp).tokens) {
+    for (const TokenLoss& token : terms_of(pass.sequences[s].number, pass.student[s]).tokens) {
       *loss++ += token.loss;
       derivative.by_logp.push_back(static_cast<float>(token.gradient) * share);
     }
@@ -96,13 +96,14 @@ void SdpoObjective::account(std::span<const TargetSequence> sequences,
     TokenLosses losses;
     losses.loss.assign(next, next + std::ssize(logp));
     next += std::ssize(logp);
-    if (has_loss_terms(method_.loss)) losses.added = terms_of(sequences[s].number, logp).added;
+    if (has_loss_terms(method_.loss))
+      losses.added = terms_of(sequences[s].number, result.student[s]).added;
     add_sums(sums, losses, result.student[s].entropy);
   }
 }
 
-SdpoObjective::Terms SdpoObjective::terms_of(std::size_t number,
-                                             const std::vector<float>& logp) const {
+SdpoObjective::Terms SdpoObjective::terms_of(std::size_t number, const TokenScores& student) const {
+  const std::vector<float>& logp = student.logp;
   std::span<const float> reference;
   if (needs_reference(method_.loss)) {
     reference = batch_[number].reference.logp;
@@ -111,8 +112,11 @@ SdpoObjective::Terms SdpoObjective::terms_of(std::size_t number,
   Terms terms;
   for (std::size_t i = 0; i < logp.size(); ++i) {
     TokenLoss token{0, 0};
-    add_loss_terms(method_.loss, {logp[i], reference.empty() ? 0 : reference[i]}, token,
-                   terms.added);
+    add_loss_terms(method_.loss,
+                   {.logp = logp[i],
+                    .reference = reference.empty() ? 0 : reference[i],
+                    .entropy = student.entropy[i]},
+                   token, terms.added);
     terms.tokens.push_back(token);
   }
   return terms;

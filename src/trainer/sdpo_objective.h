@@ -58,7 +58,7 @@ class SdpoObjective : public Objective {
     std::vector<TokenLoss> tokens;
     AddedSums added;
   };
-  Terms terms_of(std::size_t number, const std::vector<float>& logp) const;
+  Terms terms_of(std::size_t number, const TokenScores& student) const;
 
   const Method& method_;
   const CausalLm& model_;

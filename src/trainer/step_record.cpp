@@ -49,12 +49,23 @@ void set_rewards(MetricSet& metrics, const StepRecord& record, const Lengths& le
   metrics.set("reward/grader_failed", static_cast<double>(rewards.grader_failed));
   metrics.set("group/all_right_fraction", rewards.all_right_fraction);
   metrics.set("group/all_wrong_fraction", rewards.all_wrong_fraction);
+  Moments shaped;
+  for (std::size_t r = 0; r < record.batch.size(); ++r)
+    if (record.batch[r].shaped_reward) shaped.add(*record.batch[r].shaped_reward);
+  if (shaped.count > 0) metrics.set("reward/shaped", shaped.mean());
   metrics.set("response_length", summarise(lengths.responses));
   double truncated = 0;
   for (std::size_t r = 0; r < record.batch.size(); ++r)
     truncated += record.batch[r].truncated();
   metrics.set("response_length/clip_ratio", truncated / static_cast<double>(record.batch.size()));
   metrics.set("prompt_length", summarise(lengths.prompts));
+}
+
+void set_refill(MetricSet& metrics, const RefillCounts& refill) {
+  if (refill.rounds == 0) return;
+  metrics.set("rollout/refill_rounds", static_cast<double>(refill.rounds));
+  metrics.set("rollout/refilled_groups", static_cast<double>(refill.groups));
+  metrics.set("rollout/discarded_tokens", static_cast<double>(refill.discarded_tokens));
 }
 
 void set_update(MetricSet& metrics, const StepRecord& record) {
@@ -172,6 +183,7 @@ MetricSet step_metrics(const StepRecord& record) {
   MetricSet metrics;
   const Lengths lengths = lengths_of(record);
   set_rewards(metrics, record, lengths);
+  set_refill(metrics, record.refill);
   set_update(metrics, record);
   set_term(metrics, record);
   set_teacher(metrics, record);
@@ -186,25 +198,27 @@ Json rollout_row(const StepRecord& record, std::size_t number) {
   const auto or_null = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
-  return {{"step", record.step},
-          {"prompt_id", prompt.id},
-          {"sample", number % group_size},
-          {"prompt_ids", prompt.ids},
-          {"response_ids", response.ids},
-          {"text", response.text},
-          {"reward", or_null(response.verdict.reward)},
-          {"reason", response.verdict.reason},
-          {"truncated", response.truncated()},
-          {"group_advantage", or_null(response.group_advantage)},
-          {"context_source", context_source_name(response.context.source)},
-          {"teacher_prompt_ids", numbers_or_null(response.context.prompt_ids)},
-          {"lambda", response.lambda},
-          {"sampling_logp", response.sampling_logp},
-          {"student_logp", numbers_or_null(response.student.logp)},
-          {"teacher_logp", numbers_or_null(response.teacher.logp)},
-          {"student_entropy", numbers_or_null(response.student.entropy)},
-          {"teacher_entropy", numbers_or_null(response.teacher.entropy)},
-          {"token_advantage", numbers_or_null(response.token_advantage)}};
+  Json row = {{"step", record.step},
+              {"prompt_id", prompt.id},
+              {"sample", number % group_size},
+              {"prompt_ids", prompt.ids},
+              {"response_ids", response.ids},
+              {"text", response.text},
+              {"reward", or_null(response.verdict.reward)},
+              {"reason", response.verdict.reason},
+              {"truncated", response.truncated()},
+              {"group_advantage", or_null(response.group_advantage)},
+              {"context_source", context_source_name(response.context.source)},
+              {"teacher_prompt_ids", numbers_or_null(response.context.prompt_ids)},
+              {"lambda", response.lambda},
+              {"sampling_logp", response.sampling_logp},
+              {"student_logp", numbers_or_null(response.student.logp)},
+              {"teacher_logp", numbers_or_null(response.teacher.logp)},
+              {"student_entropy", numbers_or_null(response.student.entropy)},
+              {"teacher_entropy", numbers_or_null(response.teacher.entropy)},
+              {"token_advantage", numbers_or_null(response.token_advantage)}};
+  if (response.shaped_reward) row["shaped_reward"] = *response.shaped_reward;
+  return row;
 }
 
 std::string sample_line(const StepRecord& record) {

@@ -37,14 +37,21 @@ struct PhaseMemory {
   std::optional<double> generate = {}, score = {}, update = {};
 };
 
+// What dynamic sampling did in a step (rollout.refill).
+struct RefillCounts {
+  std::int64_t rounds = 0, groups = 0;  // groups: those that were replaced
+  std::int64_t discarded_tokens = 0;    // of responses that were sampled and dropped
+};
+
 // All data of a step, filled as it proceeds.
 struct StepRecord {
   std::int64_t step = 0;  // from 1: the number of steps done after it
   double lr = 0;
   PromptBatch prompts = {};  // x
   ResponseBatch batch = {};  // y, R, c, t, A, s: see algo/response.h
-  GateReading gate = {};     // g
-  Shaping shaping = {};      // the rules for A_{i,t}
+  RefillCounts refill = {};
+  GateReading gate = {};  // g
+  Shaping shaping = {};   // the rules for A_{i,t}
   UpdateResult update = {};
   RankTimes times = {};
   PhaseMemory memory = {};

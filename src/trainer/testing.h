@@ -136,7 +136,7 @@ class SmallTraining {
         PromptStream(problems.size(), problems.fingerprint(), {.seed = 0}), method.gate,
         adamw_options(config.optim), ranks, shard);
     if (method.slow_teacher()) state->teacher.emplace(state->model);
-    if (needs_reference(config.loss)) reference = load_model(files / "model", at::kCPU, at::kFloat);
+    if (keeps_reference(config)) reference = load_model(files / "model", at::kCPU, at::kFloat);
     if (ranks.rank() == 0) {
       recorder.emplace(config.record, console);
     } else {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include "algo/gate_signal.h"
+#include "algo/reward_shaping.h"
 #include "core/check.h"
 #include "core/stopwatch.h"
 #include "dist/agreement.h"
@@ -18,19 +18,6 @@
 
 namespace antisd::inline trainer {
 namespace {
-
-constexpr std::size_t kReasonsShown = 4;  // of failed grades, in one warning
-
-// The prompts that this rank samples; each keeps its index in the step. There may be none.
-PromptBatch own_share(const PromptBatch& all, const Communicator& ranks) {
-  const std::size_t count = all.prompts.size(), size = static_cast<std::size_t>(ranks.size()),
-                    rank = static_cast<std::size_t>(ranks.rank());
-  const auto begin = all.prompts.begin();
-  PromptBatch own{.step = all.step, .prompts = {}};
-  own.prompts.assign(begin + std::ptrdiff_t(rank * count / size),
-                     begin + std::ptrdiff_t((rank + 1) * count / size));
-  return own;
-}
 
 // `waits` of this rank, one for each call. The rank that came last to a call waited least.
 RankTimes over_ranks(Communicator& ranks, const StepTimes& own, const std::vector<double>& waits) {
@@ -94,7 +81,7 @@ Trainer::Trainer(TrainerParts parts)
       memory_(state_.model.device()),
       keeper_(config_.checkpoint, parts_.recorder, parts_.ranks, state_.step),
       alike_(method_) {
-  ANTISD_CHECK(!needs_reference(config_.loss) || parts_.reference != nullptr);
+  ANTISD_CHECK(!keeps_reference(config_) || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
 }
 
@@ -172,8 +159,9 @@ StepRecord Trainer::step() {
   StepTimes times;
   times.save = keeper_.take_seconds();
   memory_.lap();
-  const PromptBatch& prompts = record.prompts = next_prompts();  // x
-  roll_out(record, times);                                       // y, R
+  const PromptBatch& prompts = record.prompts =
+      next_prompts(static_cast<std::size_t>(config_.rollout.prompts_per_step), 0);  // x
+  roll_out(record, times);                                                          // y, R
   ResponseBatch& batch = record.batch;
   record.memory.generate = memory_.lap();
   clock.lap();
@@ -186,7 +174,7 @@ StepRecord Trainer::step() {
   record.memory.score = memory_.lap();
 
   record.gate = state_.gate.observe(gate_statistic_of(batch));                  // g
-  set_advantages(batch);                                                        // A
+  set_group_advantages(prompts, batch);                                         // A
   record.shaping = make_shaping(method_, record.gate, state_.warmup_u, batch);  // lambda
   times.advantage = clock.lap();
 
@@ -209,87 +197,6 @@ StepRecord Trainer::step() {
     state_.warmup_u.add(record.update.sums.at("u"));
   ++state_.step;
   return record;
-}
-
-PromptBatch Trainer::next_prompts() {
-  const std::vector<std::size_t> indices =
-      state_.prompts.next(static_cast<std::size_t>(config_.rollout.prompts_per_step));
-  return parts_.renderer.batch(state_.random_step(), parts_.problems, indices);
-}
-
-// Each rank its share of the prompts; then every rank has all responses.
-void Trainer::roll_out(StepRecord& record, StepTimes& times) {
-  Rollouts all;
-  if (parts_.ranks.size() == 1) {
-    all = roll_out_share(record, times);
-  } else {
-    all = join_rollouts(gather_agreed(parts_.ranks, [&] {
-      MessageWriter own;
-      with_tensor_errors([&] { write(own, roll_out_share(record, times)); });
-      parts_.ranks.enter(fmt::format("exchange of step {}", record.step));
-      return own.bytes();
-    }));
-  }
-  record.batch = std::move(all.batch);
-  for (const std::string& text : all.warnings)
-    parts_.recorder.warn(text);
-  warn_of_failed_grades(record.batch);
-  give_up_without_grades(all.grades);
-}
-
-Rollouts Trainer::roll_out_share(const StepRecord& record, StepTimes& times) {
-  Stopwatch clock;
-  StepRecord own{.step = record.step, .lr = record.lr};
-  own.prompts = own_share(record.prompts, parts_.ranks);
-  parts_.ranks.enter(fmt::format("sampling of step {}", record.step));
-  own.batch = sample(own.prompts);  // graded while others decode
-  times.generate = clock.lap();
-  parts_.ranks.enter(fmt::format("grading of step {}", record.step));
-  Rollouts found;
-  found.grades = grade(own);
-  found.warnings = parts_.grader.take_warnings();
-  found.batch = std::move(own.batch);
-  times.reward = clock.lap();
-  return found;
-}
-
-ResponseBatch Trainer::sample(const PromptBatch& prompts) {
-  ResponseBatch batch;
-  state_.model.make_passes({}, [&] {
-    if (prompts.prompts.empty()) return;  // more ranks than prompts
-    batch =
-        sampler_.generate(state_.model, prompts, [&](std::size_t p, const ResponseGroup& group) {
-          grading_.submit(p, *prompts.prompts[p].problem, group.responses);
-        });
-  });
-  sampler_.release();
-  return batch;
-}
-
-GradeCounts Trainer::grade(StepRecord& record) {
-  try {
-    return grading_.finish(record.batch);
-  } catch (const BadRewardError& error) {
-    throw BadRewardError(fmt::format("step {}: {}", record.step,
-                                     dump_culprit(record, error.number, error.problem())),
-                         error.number);
-  }
-}
-
-// Nothing is learnt while the grader is broken, but the run would look alive.
-void Trainer::give_up_without_grades(const GradeCounts& grades) {
-  if (grades.asked == 0) return;  // all were truncated: says nothing about the grader
-  ungraded_steps_ = grades.graded > 0 ? 0 : ungraded_steps_ + 1;
-  const RewardConfig& reward = config_.reward;
-  if (ungraded_steps_ < reward.give_up_after) return;
-  throw RunError(
-      fmt::format("step {}: {} gave no grade in {} consecutive steps, the last time because: {}",
-                  state_.step + 1,
-                  reward.kind == "command" ? fmt::format("reward.command = `{}`", reward.command)
-                                           : fmt::format("reward.kind = \"{}\"", reward.kind),
-                  ungraded_steps_, grades.last_reason),
-      {.where = "reward",
-       .remedy = "fix the grader and continue with --resume, or raise reward.give_up_after"});
 }
 
 void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) const {
@@ -324,9 +231,9 @@ void Trainer::score_before(const PromptBatch& prompts, ResponseBatch& batch) con
   const auto prompt_of = [&](std::size_t r) -> const std::vector<TokenId>& {
     return prompts.prompts[r / batch.group_size()].ids;
   };
-  if (updater_.needs_old_scores() || method_.gates_on_student())
+  if (updater_.needs_old_scores() || method_.gates_on_student() || config_.reward.kl_coef > 0)
     score_responses(state_.model, batch, &Response::before, prompt_of);
-  if (needs_reference(config_.loss))
+  if (keeps_reference(config_))
     score_responses(*parts_.reference, batch, &Response::reference, prompt_of);
 }
 
@@ -347,6 +254,14 @@ void Trainer::score_responses(
                       .pack = {}});
   for (std::size_t i = 0; i < graded.size(); ++i)
     batch[graded[i]].*field = std::move(scores[i]);
+}
+
+void Trainer::set_group_advantages(const PromptBatch& prompts, ResponseBatch& batch) const {
+  std::vector<std::int64_t> prompt_tokens;
+  for (const Prompt& prompt : prompts.prompts)
+    prompt_tokens.push_back(std::ssize(prompt.ids));
+  shape_rewards(config_, prompt_tokens, batch);
+  set_advantages(batch, config_.advantage);
 }
 
 GateInput Trainer::gate_statistic_of(const ResponseBatch& batch) const {
@@ -383,28 +298,6 @@ std::string Trainer::dump_culprit(const StepRecord& record, std::size_t number,
                      file.string());
 }
 
-void Trainer::warn_of_failed_grades(const ResponseBatch& batch) {
-  std::map<std::string, int> reasons;
-  int failed = 0;
-  for (std::size_t r = 0; r < batch.size(); ++r) {
-    if (!batch[r].verdict.failed()) continue;
-    ++failed;
-    ++reasons[batch[r].verdict.reason];
-  }
-  if (failed == 0) return;
-  std::string text;
-  std::size_t shown = 0;
-  for (const auto& [reason, count] : reasons) {
-    if (++shown > kReasonsShown) break;
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", reason, count);
-  }
-  if (reasons.size() > kReasonsShown)
-    text += fmt::format(", and {} reasons more", reasons.size() - kReasonsShown);
-  parts_.recorder.warn(
-      fmt::format("step {}: {} of {} responses could not be graded and are skipped: {}",
-                  state_.step + 1, failed, batch.size(), text));
-}
-
 // Reports the result of the warm-up, once.
 void Trainer::tell_of_gate(const StepRecord& record) {
   if (!record.gate.calibrated) return;
@@ -422,8 +315,9 @@ void Trainer::tell_of_step(const StepRecord& record) {
   tell_of_gate(record);
   if (record.update.updates == 0) {
     ++state_.skipped;
-    parts_.recorder.warn(
-        fmt::format("step {}: no response was graded, nothing was learnt", record.step));
+    parts_.recorder.warn(fmt::format("step {}: no response was graded{}, nothing was learnt",
+                                     record.step,
+                                     config_.loss.overlong_filter ? " or all were cut off" : ""));
   } else if (method_.gate.signal != GateSignal::kNone && std::isnan(record.gate.statistic)) {
     parts_.recorder.warn(fmt::format("step {}: no response that the gate could read", record.step));
   }

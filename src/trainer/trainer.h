@@ -46,7 +46,7 @@ struct TrainerParts {
   Communicator& ranks;  // with several, all make a trainer and call run()
   Recorder& recorder;
   Console& console;
-  const CausalLm* reference = nullptr;  // see needs_reference()
+  const CausalLm* reference = nullptr;  // see keeps_reference()
   std::vector<TokenId> stop_ids;
   std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
   std::size_t kept_layers = 0;   // MemoryPlan::kept_layers
@@ -81,9 +81,12 @@ class Trainer {
   const CausalLm& teacher() const {
     return state_.teacher ? state_.teacher->model() : state_.model;
   }
-  PromptBatch next_prompts();
+  PromptBatch next_prompts(std::size_t count, std::size_t drawn);
   void roll_out(StepRecord& record, StepTimes& times);
-  Rollouts roll_out_share(const StepRecord& record, StepTimes& times);
+  void refill(StepRecord& record, StepTimes& times, GradeCounts& grades);
+  ResponseBatch roll_out_together(const StepRecord& record, const PromptBatch& prompts,
+                                  StepTimes& times, GradeCounts& grades);
+  Rollouts roll_out_share(const StepRecord& record, const PromptBatch& prompts, StepTimes& times);
   ResponseBatch sample(const PromptBatch& prompts);
   GradeCounts grade(StepRecord& record);
   void build_contexts(const PromptBatch& prompts, ResponseBatch& batch) const;
@@ -93,6 +96,7 @@ class Trainer {
   void score_responses(
       const CausalLm& model, ResponseBatch& batch, TokenScores Response::*field,
       const std::function<const std::vector<TokenId>&(std::size_t)>& prompt_of) const;
+  void set_group_advantages(const PromptBatch& prompts, ResponseBatch& batch) const;
   GateInput gate_statistic_of(const ResponseBatch& batch) const;
   void update_policy(StepRecord& record);
   std::string dump_culprit(const StepRecord& record, std::size_t number,

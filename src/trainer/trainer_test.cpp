@@ -55,6 +55,24 @@ INSTANTIATE_TEST_SUITE_P(Methods, LearnsTheWord,
                            return name;
                          });
 
+class PresetLearnsTheWord : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PresetLearnsTheWord, WithinAFewSteps) {
+  SmallTraining training({fmt::format("method.preset={}", GetParam()), "train.steps=40",
+                          "rollout.prompts_per_step=6", "rollout.group_size=8", "optim.lr=0.01",
+                          "rollout.refill=1", "record.rollouts_every=0"});
+  EXPECT_TRUE(training.run());
+  EXPECT_GT(mean_reward(training.rows("metrics.jsonl"), 35, 5), 0.85);
+}
+
+INSTANTIATE_TEST_SUITE_P(Presets, PresetLearnsTheWord,
+                         ::testing::Values("dapo", "dr-grpo", "gspo", "cispo", "rloo"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase_if(name, [](char c) { return !std::isalnum(c); });
+                           return name;
+                         });
+
 // From the dump only, with separate formulas: group advantages, u, phi, A - lambda phi(u).
 TEST(Trainer, TheRolloutDumpRecomputesEveryAdvantage) {
   SmallTraining training({"train.steps=4"});

@@ -38,6 +38,7 @@ void add_first_sight(std::span<const TargetSequence> sequences, const MicroBatch
 UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
                            const UpdateInput& input) const {
   const CausalLm& teacher = input.teacher != nullptr ? *input.teacher : model;
+  const Method& method = input.shaping.method;
   const bool off_policy = needs_old_scores();
   const std::unique_ptr<Objective> objective =
       make_objective(input, model, teacher, options_.temperature, off_policy);
@@ -54,7 +55,7 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
         add_first_sight(sequences, found, off_policy, input.batch, result.sums);
       });
   const std::vector<ResponseNumbers> mini_batches =
-      cut_mini_batches(input.batch, options_.minibatches);
+      cut_mini_batches(input.batch, options_.minibatches, method.loss.overlong_filter);
   for (std::int64_t epoch = 0; epoch < options_.epochs; ++epoch) {
     for (const ResponseNumbers& mini_batch : mini_batches) {
       PassBatch batch{.sequences = student_sequences(input.prompts, input.batch, mini_batch)};

@@ -156,6 +156,11 @@ TEST_F(TrainKills, KilledAtAnyMomentItGoesOnAsIfNothingHadBeen) {
   kill_often(wanted != nullptr ? std::atoi(wanted) : 20);
 }
 
+TEST_F(TrainKills, SoItDoesWithDynamicSampling) {
+  const char* wanted = std::getenv("ANTISD_KILLS");
+  kill_often(wanted != nullptr ? std::atoi(wanted) : 6, {"rollout.refill=2"});
+}
+
 TEST_F(TrainKills, SoItDoesWithAStateOnTheHost) {
   kill_often(6, {"optim.offload=all"});
 }

@@ -197,9 +197,9 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   warn_of_limits(config, method, state.model.shape(), warn);
   std::optional<CausalLm> reference;
   agree(ranks, [&] {
-    if (needs_reference(config.loss) && state.model.shape().lora)
+    if (keeps_reference(config) && state.model.shape().lora)
       reference.emplace(state.model, std::nullopt, state.model.dtype());
-    else if (needs_reference(config.loss))
+    else if (keeps_reference(config))
       reference = load_model(state.reference, device, state.model.dtype());
     if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
   });
