@@ -15,10 +15,15 @@ enum class ContextSource {
   kAnswer,    // only the data set's answer
   kFeedback,  // no solution, only the verdict on the response
   kNone,      // no teacher prompt: the grade failed, or the method has no teacher
+  // Controls (context.control):
+  kOther,   // a solution of another problem
+  kWrong,   // an incorrect rollout of the same group
+  kPrompt,  // the student's own prompt
 };
-inline constexpr std::size_t kContextSources = 5;
+inline constexpr std::size_t kContextSources = 8;
 
-// "peer", "dataset", "answer", "feedback", "none": the names in rollout rows and metrics.
+// "peer", "dataset", "answer", "feedback", "none", "other", "wrong", "prompt": the names in rollout
+// rows and metrics.
 const char* context_source_name(ContextSource source);
 
 struct Context {

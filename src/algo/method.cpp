@@ -152,6 +152,8 @@ Method resolve_method(const MethodConfig& config, const LossConfig& loss) {
                 .lambda_slope = config.lambda_slope,
                 .gate = gate_rules(row, config.gate),
                 .sdpo = config.sdpo,
+                .penalty = config.penalty,
+                .bonus = config.bonus.words.empty() ? 0 : config.bonus.size,
                 .loss = loss};
   check_gate(method);
   // SD and OPD use only A and lambda u.

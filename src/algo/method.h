@@ -52,6 +52,8 @@ struct Method {
   GateRules gate;
   SignalConfig signal;
   SdpoConfig sdpo;
+  PenaltyConfig penalty;
+  double bonus = 0;  // of the tokens in Shaping::bonus_ids
   LossConfig loss;
 
   // Whether t is part of the advantage, so that the teacher is scored before the update.

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "algo/clipped_loss.h"
 #include "algo/gate_signal.h"
 #include "algo/phi.h"
 #include "core/check.h"
+#include "core/error.h"
 
 namespace antisd::inline algo {
 namespace {
@@ -85,8 +88,26 @@ Shaping make_shaping(const Method& method, const GateReading& gate, const Moment
   return shaping;
 }
 
-TokenAdvantages token_advantages(const Shaping& shaping, const Response& response,
-                                 std::span<const float> student_logp) {
+namespace {
+
+// The controls that need no teacher.
+void add_fixed_terms(const Shaping& shaping, const Response& response,
+                     std::span<const float> student_logp, std::vector<double>& advantage) {
+  const Method& method = shaping.method;
+  if (method.bonus != 0 && !shaping.bonus_ids.empty()) {
+    ANTISD_CHECK_EQ(response.ids.size(), advantage.size());
+    for (std::size_t i = 0; i < advantage.size(); ++i)
+      if (shaping.bonus_ids.contains(response.ids[i])) advantage[i] += method.bonus;
+  }
+  if (method.penalty.below > 0 && method.penalty.size != 0) {
+    const double limit = std::log(method.penalty.below);
+    for (std::size_t i = 0; i < advantage.size(); ++i)
+      if (student_logp[i] < limit) advantage[i] -= method.penalty.size;
+  }
+}
+
+TokenAdvantages taught_advantages(const Shaping& shaping, const Response& response,
+                                  std::span<const float> student_logp) {
   const Method& method = shaping.method;
   ANTISD_CHECK(response.group_advantage.has_value());
   TokenAdvantages tokens;
@@ -108,6 +129,35 @@ TokenAdvantages token_advantages(const Shaping& shaping, const Response& respons
   for (std::size_t i = 0; i < term.size(); ++i)
     tokens.advantage[i] = compose(method, tokens.group_advantage, tokens.lambda, term[i]);
   return tokens;
+}
+
+}  // namespace
+
+TokenAdvantages token_advantages(const Shaping& shaping, const Response& response,
+                                 std::span<const float> student_logp) {
+  TokenAdvantages tokens = taught_advantages(shaping, response, student_logp);
+  add_fixed_terms(shaping, response, student_logp, tokens.advantage);
+  return tokens;
+}
+
+std::set<TokenId> bonus_ids(const Tokenizer& tokenizer, const std::vector<std::string>& words) {
+  std::set<std::string> left(words.begin(), words.end());
+  std::set<TokenId> found;
+  for (TokenId id = 0; id < tokenizer.vocabulary_size() && !words.empty(); ++id) {
+    std::string text = tokenizer.decode({&id, 1});
+    const std::size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string::npos) continue;
+    text = text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+    if (std::ranges::find(words, text) == words.end()) continue;
+    found.insert(id);
+    left.erase(text);
+  }
+  if (!left.empty()) {
+    throw InputError(
+        fmt::format("no token of the model is the word '{}'", *left.begin()),
+        {.where = "method.bonus.words", .remedy = "`antisd tokenize` shows how the model cuts it"});
+  }
+  return found;
 }
 
 TokenLosses token_losses(const Shaping& shaping, const Response& response,

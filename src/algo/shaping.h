@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "algo/moments.h"
 #include "algo/named_sums.h"
 #include "algo/response.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace antisd::inline algo {
 
@@ -32,7 +34,12 @@ namespace antisd::inline algo {
 struct Shaping {
   Method method;
   double outlier_limit = std::numeric_limits<double>::infinity();  // a larger |u| counts as noise
+  std::set<TokenId> bonus_ids = {};                                // see bonus_ids()
 };
+
+// The tokens of a vocabulary that are one of the words, without the spaces around them. InputError
+// for a word that no token is.
+std::set<TokenId> bonus_ids(const Tokenizer& tokenizer, const std::vector<std::string>& words);
 
 // Sets lambda of every response. `warmup_u` holds the statistics of u over the warm-up steps (the
 // sum "u" of their updates); only the released code's rules read it.

@@ -308,5 +308,21 @@ TEST(UpdateSums, SayHowLargeTheTermIs) {
   EXPECT_NEAR(sums.at("u").deviation(), .75, 1e-12);
 }
 
+// A = .5; token 7 is a bonus word; e^-3 = .0498 is below the penalty's .05.
+TEST(FixedTerms, AddToTheTokensTheyName) {
+  MethodConfig config;
+  config.name = "grpo";
+  config.bonus = {.words = {"Wait"}, .size = .25};
+  config.penalty = {.below = .05, .size = .125};
+  Shaping shaping{.method = resolve_method(config, {})};
+  shaping.bonus_ids = {7};
+  Response response;
+  response.ids = {7, 3, 7, 1};
+  response.group_advantage = .5;
+  const Floats student = {-1, -3, -4, -2.9F};
+  EXPECT_EQ(antisd::token_advantages(shaping, response, student).advantage,
+            (std::vector<double>{.75, .375, .625, .5}));
+}
+
 }  // namespace
 }  // namespace antisd::inline algo

@@ -138,6 +138,22 @@ void RunConfig::describe_gate() {
         "student's weights")
       .between(0, 1);
 
+  o.add("method.bonus.words", method.bonus.words,
+        "control without a teacher: tokens that are one of these words, spaces aside, get "
+        "method.bonus.size added to their advantage");
+  o.add("method.bonus.size", method.bonus.size, "what method.bonus.words get; may be negative");
+  o.add("method.penalty.below", method.penalty.below,
+        "control without a teacher: tokens to which the student gives a probability below this "
+        "lose method.penalty.size of their advantage; 0 is off")
+      .between(0, 1);
+  o.add("method.penalty.size", method.penalty.size,
+        "what tokens below method.penalty.below lose; may be negative");
+
+  o.add("context.control", context.control,
+        "controls for research, in place of the paper's context: other-problem: another problem's "
+        "solution; wrong: an incorrect rollout; truthful-verdict: the verdict on the solution that "
+        "is shown; no-verdict: the solution without a verdict; prompt-alone: the student's prompt")
+      .one_of({"none", "other-problem", "wrong", "truthful-verdict", "no-verdict", "prompt-alone"});
   o.add("context.peer", context.peer,
         "which correct response the teacher is shown: rollout draws one per rollout, group draws "
         "one for the whole group")

@@ -81,6 +81,16 @@ struct SdpoConfig {
   double teacher_ema = 0;  // 0: the teacher has the student's weights
 };
 
+// Fixed additions to the advantages of some tokens, as controls for what a teacher tells.
+struct BonusConfig {
+  std::vector<std::string> words;
+  double size = 0;
+};
+struct PenaltyConfig {
+  double below = 0;  // probability; 0: none
+  double size = 0;
+};
+
 struct MethodConfig {
   std::string name = "antisd";
   std::string preset = "paper";
@@ -92,9 +102,12 @@ struct MethodConfig {
   GateConfig gate;
   SignalConfig signal;
   SdpoConfig sdpo;
+  BonusConfig bonus;
+  PenaltyConfig penalty;
 };
 
 struct ContextConfig {
+  std::string control = "none";
   std::string peer = "rollout";
   std::string fallback = "dataset";
   std::int64_t max_solution_tokens = 3072;

@@ -18,7 +18,7 @@ void ContextBuilder::build(const PromptBatch& prompts, ResponseBatch& batch) con
   ANTISD_CHECK_EQ(prompts.prompts.size(), batch.groups.size());
   for (std::size_t p = 0; p < batch.groups.size(); ++p) {
     ResponseGroup& group = batch.groups[p];
-    const std::vector<Solution> shown = solutions(prompts, p, group);
+    const std::vector<Solution> shown = solutions(prompts, batch, p);
     for (std::size_t i = 0; i < group.responses.size(); ++i) {
       Response& response = group.responses[i];
       if (response.verdict.failed()) continue;
@@ -29,20 +29,55 @@ void ContextBuilder::build(const PromptBatch& prompts, ResponseBatch& batch) con
   }
 }
 
-std::vector<Solution> ContextBuilder::solutions(const PromptBatch& prompts, std::size_t prompt,
-                                                const ResponseGroup& group) const {
-  const Prompt& x = prompts.prompts[prompt];
-  std::vector<std::string> of_peers;
+std::vector<Solution> ContextBuilder::solutions(const PromptBatch& prompts,
+                                                const ResponseBatch& batch,
+                                                std::size_t group) const {
+  const std::size_t size = batch.group_size();
+  if (config_.control == "prompt-alone")
+    return std::vector<Solution>(size, {ContextSource::kPrompt, ""});
+  if (config_.control == "other-problem") {
+    // What the next problem's responses are shown; of the same kind and length, but no help.
+    std::vector<Solution> shown = own_solutions(prompts, batch, (group + 1) % batch.groups.size());
+    for (Solution& solution : shown)
+      if (solution.source != ContextSource::kFeedback) solution.source = ContextSource::kOther;
+    return shown;
+  }
+  if (config_.control == "wrong") {
+    std::vector<Solution> shown;
+    for (const auto& peer : peers(prompts, group, batch.groups[group], /*correct=*/false))
+      shown.push_back(peer ? Solution{ContextSource::kWrong, *peer} : Solution());
+    return shown;
+  }
+  return own_solutions(prompts, batch, group);
+}
+
+std::vector<std::optional<std::string>> ContextBuilder::peers(const PromptBatch& prompts,
+                                                              std::size_t prompt,
+                                                              const ResponseGroup& group,
+                                                              bool correct) const {
+  std::vector<std::string> texts;
   std::vector<bool> may_be_shown;
   for (const Response& response : group.responses) {
-    of_peers.push_back(response.verdict.correct() ? solution_of(response) : "");
-    may_be_shown.push_back(!of_peers.back().empty());
+    const bool wanted = !response.verdict.failed() && response.verdict.correct() == correct;
+    texts.push_back(wanted ? solution_of(response) : "");
+    may_be_shown.push_back(!texts.back().empty());
   }
+  std::vector<std::optional<std::string>> found(group.responses.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::optional<std::size_t> peer =
+        picker_.pick(prompts.step, prompts.prompts[prompt].index, may_be_shown, i);
+    if (peer) found[i] = texts[*peer];
+  }
+  return found;
+}
+
+std::vector<Solution> ContextBuilder::own_solutions(const PromptBatch& prompts,
+                                                    const ResponseBatch& batch,
+                                                    std::size_t group) const {
   std::vector<Solution> shown;
-  for (std::size_t i = 0; i < group.responses.size(); ++i) {
-    const std::optional<std::size_t> peer = picker_.pick(prompts.step, x.index, may_be_shown, i);
-    shown.push_back(peer ? Solution{ContextSource::kPeer, of_peers[*peer]} : fallback(*x.problem));
-  }
+  for (const auto& peer : peers(prompts, group, batch.groups[group], /*correct=*/true))
+    shown.push_back(peer ? Solution{ContextSource::kPeer, *peer}
+                         : fallback(*prompts.prompts[group].problem));
   return shown;
 }
 
@@ -69,17 +104,22 @@ std::vector<ChatMessage> ContextBuilder::teacher_messages(const Problem& problem
                                                           const Solution& solution,
                                                           const Verdict& verdict) const {
   std::vector<ChatMessage> messages = renderer_.student_messages(problem);
+  if (solution.source == ContextSource::kPrompt) return messages;
   auto asked = std::find_if(messages.rbegin(), messages.rend(),
                             [](const ChatMessage& message) { return message.role == "user"; });
   if (asked == messages.rend()) asked = messages.rbegin();
-  const std::string& text = solution.source == ContextSource::kFeedback
-                                ? templates_.teacher_without_solution
-                                : templates_.teacher;
+  const bool alone = solution.source == ContextSource::kFeedback;
+  std::string text = alone ? templates_.teacher_without_solution : templates_.teacher;
+  if (config_.control == "no-verdict") text = without_verdict(templates_, std::move(text));
+  // The paper's verdict is on the response that follows, although it stands below the solution.
+  const bool on_solution = config_.control == "truthful-verdict" && !alone;
+  const std::string feedback =
+      on_solution ? templates_.correct : feedback_text(templates_, verdict);
   asked->content =
       fill_template(text, {{"prompt", asked->content},
                            {"problem", problem.problem.empty() ? asked->content : problem.problem},
                            {"solution", solution.text},
-                           {"feedback", feedback_text(templates_, verdict)}});
+                           {"feedback", feedback}});
   return messages;
 }
 

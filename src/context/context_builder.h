@@ -7,6 +7,7 @@
 //
 // The solution is a correct rollout of the same group (not the response itself), else the data
 // set's solution, else only its answer (context.fallback = "dataset"); or, with "feedback", none.
+// context.control replaces one part of that, to find out what the teacher's term acts on.
 #pragma once
 
 #include <optional>
@@ -45,8 +46,14 @@ class ContextBuilder {
                                             const Verdict& verdict) const;
 
  private:
-  std::vector<Solution> solutions(const PromptBatch& prompts, std::size_t prompt,
-                                  const ResponseGroup& group) const;
+  // What the responses of a group are shown.
+  std::vector<Solution> solutions(const PromptBatch& prompts, const ResponseBatch& batch,
+                                  std::size_t group) const;
+  // A peer of `group` that is correct or, for the control, wrong; for each response of `prompt`.
+  std::vector<std::optional<std::string>> peers(const PromptBatch& prompts, std::size_t prompt,
+                                                const ResponseGroup& group, bool correct) const;
+  std::vector<Solution> own_solutions(const PromptBatch& prompts, const ResponseBatch& batch,
+                                      std::size_t group) const;
 
   ContextConfig config_;
   TaskTemplates templates_;

@@ -232,5 +232,85 @@ TEST(PromptRenderer, QwensTeacherPrompt) {
   EXPECT_EQ(renderer.tokenizer().decode(renderer.encode(problem)), student);
 }
 
+// Controls: three problems, of which the first has a right and two wrong responses, the second two
+// right ones, and the third none.
+class ContextControlTest : public ContextBuilderTest {
+ protected:
+  ContextControlTest() {
+    for (int p = 0; p < 3; ++p) {
+      problems_[p] = problem_;
+      problems_[p].solution = fmt::format("Given {}.", p);
+      prompts_.prompts.push_back({.id = fmt::format("p{}", p),
+                                  .index = static_cast<std::uint32_t>(p),
+                                  .problem = &problems_[p],
+                                  .ids = {}});
+    }
+    const std::vector<std::vector<double>> rewards = {{1, 0, 0}, {1, 1, 0}, {0, 0, 0}};
+    for (std::size_t p = 0; p < 3; ++p) {
+      ResponseGroup& group = batch_.groups.emplace_back();
+      for (std::size_t i = 0; i < 3; ++i)
+        group.responses.push_back(response_with(fmt::format("Told {} {}.", p, i), rewards[p][i]));
+    }
+  }
+
+  // The text of the teacher's prompt for each response.
+  std::vector<std::string> shown(const std::string& control) {
+    config_.control = control;
+    ResponseBatch batch = batch_;
+    ContextBuilder(config_, "math", /*seed=*/1, text_).build(prompts_, batch);
+    std::vector<std::string> texts;
+    for (std::size_t r = 0; r < batch.size(); ++r) {
+      texts.push_back(text_.tokenizer().decode(batch[r].context.prompt_ids));
+      sources_[r] = batch[r].context.source;
+    }
+    return texts;
+  }
+
+  // Its words can be read back.
+  PromptRenderer text_{Tokenizer::load(testing::fixture("text/qwen")), ChatTemplate(kChat), data_};
+  Problem problems_[3];
+  PromptBatch prompts_;
+  ResponseBatch batch_;
+  ContextSource sources_[9] = {};
+};
+
+TEST_F(ContextControlTest, AnotherProblemsSolutionIsShownInItsPlace) {
+  const std::vector<std::string> texts = shown("other-problem");
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(texts[i], HasSubstr("Told 1 "));       // of the second problem
+    EXPECT_THAT(texts[3 + i], HasSubstr("Given 2."));  // the third has no right response
+    EXPECT_EQ(sources_[i], ContextSource::kOther);
+    EXPECT_EQ(sources_[3 + i], ContextSource::kOther);
+  }
+  EXPECT_THAT(texts[7], HasSubstr("Told 0 0."));  // round to the first
+}
+
+TEST_F(ContextControlTest, AWrongRolloutIsShownInItsPlace) {
+  const std::vector<std::string> texts = shown("wrong");
+  EXPECT_THAT(texts[1], HasSubstr("Told 0 2."));  // never itself, never the right one
+  EXPECT_THAT(texts[2], HasSubstr("Told 0 1."));
+  EXPECT_EQ(sources_[1], ContextSource::kWrong);
+  EXPECT_THAT(texts[5], Not(HasSubstr("previous attempt")));  // the only wrong one of its group
+  EXPECT_EQ(sources_[5], ContextSource::kFeedback);
+}
+
+TEST_F(ContextControlTest, TheVerdictMayBeOnTheSolutionOrLeftOut) {
+  for (const std::string& text : shown("truthful-verdict"))
+    EXPECT_THAT(text, HasSubstr("Your answer is correct."));
+  const std::vector<std::string> plain = shown("none"), without = shown("no-verdict");
+  for (std::size_t r = 0; r < without.size(); ++r) {
+    EXPECT_THAT(plain[r], HasSubstr("assessment"));
+    EXPECT_THAT(without[r], Not(HasSubstr("assessment")));
+    EXPECT_THAT(without[r], Not(HasSubstr("orrect")));
+    EXPECT_THAT(without[r], HasSubstr("Now solve this problem"));
+  }
+}
+
+TEST_F(ContextControlTest, ThePromptAloneIsTheStudents) {
+  for (const std::string& text : shown("prompt-alone"))
+    EXPECT_EQ(text, text_.tokenizer().decode(text_.encode(text_.student_messages(problem_))));
+  EXPECT_EQ(sources_[0], ContextSource::kPrompt);
+}
+
 }  // namespace
 }  // namespace antisd::inline context

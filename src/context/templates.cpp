@@ -16,6 +16,7 @@ using Tasks = std::map<std::string, TaskTemplates, std::less<>>;
 constexpr const char* kTeacher =
     "{prompt}\n\nYour previous attempt:\n{solution}\n\nPrevious assessment: {feedback}\n\n"
     "Now solve this problem step by step.";
+constexpr const char* kAssessment = "Previous assessment: {feedback}\n\n";
 constexpr const char* kTeacherWithoutSolution =
     "{prompt}\n\nPrevious assessment: {feedback}\n\nNow solve this problem step by step.";
 
@@ -30,7 +31,8 @@ const Tasks& tasks() {
         .correct = "Your answer is correct.",
         .incorrect = "Your answer is incorrect.",
         .passes = "",
-        .solution_follows = "</think>"}},
+        .solution_follows = "</think>",
+        .assessment = kAssessment}},
       {"code",
        {.student = "You are a coding expert. Write a correct Python function that solves the "
                    "following problem; place the final code in a ```python block.\n{problem}",
@@ -40,7 +42,8 @@ const Tasks& tasks() {
         .correct = "Your code is correct.",
         .incorrect = "Your code is incorrect.",
         .passes = "Your code passes {passed} of {total} test cases.",
-        .solution_follows = "</think>"}},
+        .solution_follows = "</think>",
+        .assessment = kAssessment}},
       // Words of the task's own vocabulary, and a bar where the response begins.
       {"countdown",
        {.student = "{problem} |",
@@ -50,7 +53,8 @@ const Tasks& tasks() {
         .correct = "correct",
         .incorrect = "incorrect",
         .passes = "",
-        .solution_follows = "Wait"}},
+        .solution_follows = "Wait",
+        .assessment = "Assessment {feedback} "}},
   };
   return all;
 }
@@ -137,6 +141,13 @@ std::string fill_template(std::string_view text,
     }
   }
   return filled;
+}
+
+std::string without_verdict(const TaskTemplates& templates, std::string text) {
+  for (const std::string& part : {templates.assessment, std::string("{feedback}")})
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part))
+      text.erase(at, part.size());
+  return text;
 }
 
 std::string feedback_text(const TaskTemplates& templates, const Verdict& verdict) {

@@ -24,6 +24,7 @@ struct TaskTemplates {
   // A rollout's solution is the text after the last of these: the end of thinking, or of the failed
   // tries.
   std::string solution_follows;
+  std::string assessment;  // the part of `teacher` that tells the verdict, with {feedback}
 };
 
 // "math", "code" or "countdown". Math and code are the paper's.
@@ -43,6 +44,9 @@ std::string student_template(const std::string& name_or_text);
 // Replaces every {name} of `places` in one pass: inserted text is not searched again.
 std::string fill_template(std::string_view text,
                           const std::map<std::string, std::string, std::less<>>& places);
+
+// The text without the verdict: without `assessment` where it holds it, else without {feedback}.
+std::string without_verdict(const TaskTemplates& templates, std::string text);
 
 // The verdict on a response in words, e.g. "Your code passes 7 of 12 test cases."
 std::string feedback_text(const TaskTemplates& templates, const Verdict& verdict);

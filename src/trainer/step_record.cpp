@@ -138,8 +138,12 @@ void set_teacher(MetricSet& metrics, const StepRecord& record) {
   for (std::size_t r = 0; r < record.batch.size(); ++r)
     ++counts[static_cast<std::size_t>(record.batch[r].context.source)];
   const double shown = sum_of(counts) - counts[static_cast<std::size_t>(ContextSource::kNone)];
-  for (const ContextSource source : {ContextSource::kPeer, ContextSource::kDataset,
-                                     ContextSource::kAnswer, ContextSource::kFeedback}) {
+  for (const ContextSource source :
+       {ContextSource::kPeer, ContextSource::kDataset, ContextSource::kAnswer,
+        ContextSource::kFeedback, ContextSource::kOther, ContextSource::kWrong,
+        ContextSource::kPrompt}) {
+    const bool control = source > ContextSource::kNone;
+    if (control && counts[static_cast<std::size_t>(source)] == 0) continue;
     metrics.set(fmt::format("context/{}_fraction", context_source_name(source)),
                 shown > 0 ? counts[static_cast<std::size_t>(source)] / shown : 0);
   }

@@ -80,7 +80,8 @@ Trainer::Trainer(TrainerParts parts)
       peak_flops_(peak_flops(state_.model.device())),
       memory_(state_.model.device()),
       keeper_(config_.checkpoint, parts_.recorder, parts_.ranks, state_.step),
-      alike_(method_) {
+      alike_(method_),
+      bonus_ids_(bonus_ids(parts_.renderer.tokenizer(), config_.method.bonus.words)) {
   ANTISD_CHECK(!keeps_reference(config_) || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
 }
@@ -176,6 +177,7 @@ StepRecord Trainer::step() {
   record.gate = state_.gate.observe(gate_statistic_of(batch));                  // g
   set_group_advantages(prompts, batch);                                         // A
   record.shaping = make_shaping(method_, record.gate, state_.warmup_u, batch);  // lambda
+  record.shaping.bonus_ids = bonus_ids_;
   times.advantage = clock.lap();
 
   finish_save();  // it was written while the step sampled

@@ -129,6 +129,7 @@ class Trainer {
   CheckpointKeeper keeper_;
   std::int64_t ungraded_steps_ = 0;  // consecutive; a resumed run counts from 0
   AlikeGroups alike_;
+  std::set<TokenId> bonus_ids_;      // of method.bonus.words
   bool evaluation_missing_ = false;  // of the last step at which one was due
 };
 

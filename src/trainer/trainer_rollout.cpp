@@ -96,7 +96,9 @@ ResponseBatch Trainer::roll_out_together(const StepRecord& record, const PromptB
 Rollouts Trainer::roll_out_share(const StepRecord& record, const PromptBatch& prompts,
                                  StepTimes& times) {
   Stopwatch clock;
-  StepRecord own{.step = record.step, .lr = record.lr};
+  StepRecord own;
+  own.step = record.step;
+  own.lr = record.lr;
   own.prompts = own_share(prompts, parts_.ranks);
   parts_.ranks.enter(fmt::format("sampling of step {}", record.step));
   own.batch = sample(own.prompts);  // graded while others decode
