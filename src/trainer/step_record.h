@@ -41,10 +41,11 @@ struct PhaseMemory {
 struct StepRecord {
   std::int64_t step = 0;  // from 1: the number of steps done after it
   double lr = 0;
-  PromptBatch prompts = {};  // x
-  ResponseBatch batch = {};  // y, R, c, t, A, s: see algo/response.h
-  GateReading gate = {};     // g
-  Shaping shaping = {};      // the rules for A_{i,t}
+  std::int64_t max_prompt_tokens = 0;  // longer prompts are left out of the data
+  PromptBatch prompts = {};            // x
+  ResponseBatch batch = {};            // y, R, c, t, A, s: see algo/response.h
+  GateReading gate = {};               // g
+  Shaping shaping = {};                // the rules for A_{i,t}
   UpdateResult update = {};
   RankTimes times = {};
   PhaseMemory memory = {};
