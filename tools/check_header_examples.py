@@ -163,6 +163,7 @@ NAMES = {
     "run/metrics/tensorboard_file.h": "std::filesystem::path run",
     "run/recorder.h": "RunInfo info",
     "run/run_files.h": "std::filesystem::path run",
+    "run/wandb_logger.h": "std::filesystem::path run, WandbVoice voice",
     "text/chat_template.h": "Json messages",
     "text/tokenizer/json_fields.h": "SortedJson value",
     "text/tokenizer/pre_tokenizer.h": "SortedJson file, std::string text",
