@@ -163,6 +163,7 @@ NAMES = {
     "run/metrics/tensorboard_file.h": "std::filesystem::path run",
     "run/recorder.h": "RunInfo info",
     "run/run_files.h": "std::filesystem::path run",
+    "run/wandb_logger.h": "std::filesystem::path run, WandbVoice voice",
     "text/chat_template.h": "Json messages",
     "text/tokenizer/json_fields.h": "SortedJson value",
     "text/tokenizer/pre_tokenizer.h": "SortedJson file, std::string text",
@@ -187,7 +188,7 @@ NAMES = {
 }
 
 # Further headers that an example needs besides its own.
-INCLUDES = ["data/prompt_stream.h", "reward/code/run.h", "reward/pipes.h", "report/sweep/arms.h",
+INCLUDES = ["data/prompt_stream.h", "reward/code/run.h", "io/process/pipes.h", "report/sweep/arms.h",
             "run/metrics/statistics.h"]
 INCLUDES_ABOVE = ["model/layer.h", "model/weights.h", "ops/products.h", "ops/token_scores.h", "optim/schedule.h",
                   "inference/scorer.h",
@@ -202,7 +203,8 @@ NOT_CODE = {
     "data/countdown.h": "a prompt and a response of the task",
     "dist/testing.h": "a test, which needs the flags of test programs",
     "eval/results/sample_row.h": "a row of JSON",
-    "reward/command_keeper.h": "messages between processes",
+    "io/process/command_keeper.h": "messages between processes",
+    "io/process/command_keeper.h": "messages between processes",
     "reward/math/latex_parser.h": "the grammar",
     "reward/math/normal_form.h": "mathematics",
     "run/metrics/progress_text.h": "a line that the terminal shows",

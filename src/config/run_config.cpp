@@ -1,5 +1,7 @@
 #include "config/run_config.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.h"
@@ -187,7 +189,28 @@ void RunConfig::describe_results() {
   o.add("record.rollouts_every", record.rollouts_every,
         "write all rollouts to a file every N steps; 0 is never")
       .at_least(0);
-  o.add("record.tensorboard", record.tensorboard, "also write TensorBoard event files");
+  o.add("record.loggers", record.loggers,
+        "where metrics go besides metrics.jsonl; wandb needs its Python package")
+      .one_of({"tensorboard", "wandb"});
+  o.add("record.tensorboard", record.tensorboard,
+        "false: no TensorBoard files, also where record.loggers names them");
+  o.add("record.wandb.project", record.wandb.project,
+        "wandb's project; empty: WANDB_PROJECT, or else antisd");
+  o.add("record.wandb.entity", record.wandb.entity,
+        "user or team at wandb; empty: WANDB_ENTITY, or else the account's own");
+  o.add("record.wandb.name", record.wandb.name,
+        "the run's name at wandb; empty: WANDB_NAME, or else the run directory's");
+  o.add("record.wandb.group", record.wandb.group,
+        "group of runs at wandb; empty: WANDB_RUN_GROUP, or else none");
+  o.add("record.wandb.tags", record.wandb.tags, "tags at wandb; empty: WANDB_TAGS, or else none");
+  o.add("record.wandb.finish_s", record.wandb.finish_s,
+        "seconds that the end of a run waits for wandb to send the rest")
+      .between(0, 3600);
+}
+
+bool RecordConfig::logs_to(const std::string& logger) const {
+  if (logger == "tensorboard" && !tensorboard) return false;
+  return std::ranges::find(loggers, logger) != loggers.end();
 }
 
 void check_base(const ModelConfig& model) {

@@ -231,10 +231,21 @@ struct CheckpointConfig {
   std::string keep_best;
 };
 
+struct WandbConfig {
+  std::string project, entity, name, group;  // empty: what the environment says
+  std::vector<std::string> tags;
+  double finish_s = 30;
+};
+
 struct RecordConfig {
   std::string dir = "runs/run";
   std::int64_t rollouts_every = 0;
+  std::vector<std::string> loggers = {"tensorboard"};
   bool tensorboard = true;
+  WandbConfig wandb;
+
+  // Whether a logger is in the list and not switched off.
+  bool logs_to(const std::string& logger) const;
 };
 
 class RunConfig {

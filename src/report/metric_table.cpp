@@ -35,7 +35,7 @@ bool MetricTable::add(std::string_view line) {
     const std::optional<double> number = number_of(value);
     if (key == kStepMetric) {
       step = number.value_or(-1);
-    } else {
+    } else if (key != kTimeMetric) {  // seconds since 1970 are no curve
       row_.emplace_back(key, number.value_or(kNothing));
     }
   });

@@ -13,8 +13,8 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/utf8.h"
-#include "reward/pipes.h"
-#include "reward/supervised_command.h"
+#include "io/process/pipes.h"
+#include "io/process/supervised_command.h"
 
 namespace antisd::inline reward {
 namespace {

@@ -11,7 +11,7 @@
 // A process that ends, writes JSON that is not an answer, or does not answer in time is ended and
 // restarted; its request has no reward. Lines with another request's id are skipped, and so are
 // lines that are not JSON, with one warning. No process that it started outlives it or this process
-// (reward/supervised_command.h).
+// (io/process/supervised_command.h).
 #pragma once
 
 #include <condition_variable>

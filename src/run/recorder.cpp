@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/system_error.h"
+#include "run/config_json.h"
 #include "run/run_files.h"
 
 namespace antisd::inline run {
@@ -73,6 +74,10 @@ void keep_settings(const fs::path& directory, const std::string& now, std::int64
 }
 
 }  // namespace
+
+void check_loggers(const RecordConfig& config) {
+  if (config.logs_to("wandb")) check_wandb();
+}
 
 Recorder::Recorder(const RecordConfig& config, Console& console)
     : config_(config),
@@ -145,7 +150,24 @@ void Recorder::open(const RunConfig& config, const RunInfo& info, std::int64_t s
                            cut.later, step, cut.broken));
   }
   metrics_.emplace(directory_ / kMetricsFile);
-  if (config_.tensorboard) tensorboard_.emplace(directory_, step + 1);
+  start_loggers(config, step);
+}
+
+void Recorder::start_loggers(const RunConfig& config, std::int64_t step) {
+  std::string where = fmt::format("metrics: {}", (directory_ / kMetricsFile).string());
+  if (config_.logs_to("tensorboard")) {
+    tensorboard_.emplace(directory_, step + 1);
+    where += fmt::format(", `tensorboard --logdir {}`", directory_.string());
+  }
+  if (config_.logs_to("wandb")) where += ", wandb";
+  info(where);
+  if (!config_.logs_to("wandb")) return;
+  wandb_.emplace(WandbStart{.config = config_.wandb,
+                            .directory = directory_,
+                            .step = step,
+                            .settings = config_json(config)},
+                 WandbVoice{.info = [this](const std::string& text) { info(text); },
+                            .warn = [this](const std::string& text) { warn(text); }});
 }
 
 // Rows that go into a removed file are lost without an error.
@@ -189,6 +211,7 @@ void Recorder::metrics(std::int64_t step, const MetricSet& metrics) {
   if (tensorboard_)
     attempt(fmt::format("step {} for TensorBoard", step),
             [&] { tensorboard_->write(step, metrics); });
+  if (wandb_) wandb_->log(step, metrics);
 }
 
 void Recorder::amend(std::int64_t step, const MetricSet& more) {
@@ -200,6 +223,7 @@ void Recorder::amend(std::int64_t step, const MetricSet& more) {
   });
   if (tensorboard_)
     attempt(fmt::format("step {} for TensorBoard", step), [&] { tensorboard_->write(step, more); });
+  if (wandb_) wandb_->amend(step, more);
 }
 
 std::optional<MetricSet> Recorder::find_metrics(std::int64_t step) const {
@@ -246,6 +270,7 @@ void Recorder::finish(const std::string& reason, std::int64_t step) {
   run_["last_step"] = step;
   run_["exit_reason"] = reason;
   attempt(kRunFile, [&] { write_run_json(); });
+  if (wandb_) wandb_->finish(reason, step);
 }
 
 }  // namespace antisd::inline run

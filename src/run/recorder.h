@@ -1,5 +1,5 @@
 // What a run leaves in its directory: config.toml, run.json, metrics.jsonl, TensorBoard files,
-// rollouts/, log.txt.
+// rollouts/, log.txt. Metrics also go to wandb where record.loggers names it.
 //
 //   Recorder recorder(config.record, console);
 //   recorder.open(config, info, 0);
@@ -26,6 +26,7 @@
 #include "run/metrics/metrics_file.h"
 #include "run/metrics/tensorboard_file.h"
 #include "run/run_lock.h"
+#include "run/wandb_logger.h"
 
 namespace antisd::inline run {
 
@@ -33,6 +34,9 @@ namespace antisd::inline run {
 struct RunInfo {
   std::string version, revision, command_line, device, dtype, method;
 };
+
+// What the loggers of a run need and does not exist here. InputError.
+void check_loggers(const RecordConfig& config);
 
 class Recorder {
  public:
@@ -74,6 +78,7 @@ class Recorder {
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
+  void start_loggers(const RunConfig& config, std::int64_t step);
   void notice_removal();
   void attempt(const std::string& what, const std::function<void()>& write);
   void write_run_json();
@@ -87,6 +92,7 @@ class Recorder {
   std::optional<AppendFile> log_;
   std::optional<MetricsFile> metrics_;
   std::optional<TensorboardFile> tensorboard_;
+  std::optional<WandbLogger> wandb_;
   Json run_;
   std::string settings_;           // config.toml
   bool is_gone_ = false;           // the directory, or its metrics.jsonl: said, not yet made anew

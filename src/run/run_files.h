@@ -17,6 +17,7 @@ inline constexpr const char* kConfigFile = "config.toml";
 inline constexpr const char* kRunFile = "run.json";
 inline constexpr const char* kMetricsFile = "metrics.jsonl";
 inline constexpr const char* kLogFile = "log.txt";
+inline constexpr const char* kWandbFile = "wandb.json";  // which wandb run, and its last step
 inline constexpr const char* kLockFile = ".lock";
 inline constexpr const char* kRolloutsFolder = "rollouts";
 inline constexpr const char* kCheckpointsFolder = "checkpoints";

@@ -27,17 +27,13 @@ struct TrainingOutcome {
   std::map<std::string, std::string> checkpoints;  // bytes by path
 };
 
-inline bool is_time(const std::string& name) {
-  return name.starts_with("timing_s/") || name.starts_with("perf/");
-}
-
 inline TrainingOutcome outcome_of(const SmallTraining& training) {
   TrainingOutcome outcome{.weights = weight_bytes(training.state->model)};
   const std::filesystem::path& run = training.recorder->directory();
   for (Json row : training.rows("metrics.jsonl")) {
     std::vector<std::string> times;
     for (const auto& [name, value] : row.items())
-      if (is_time(name)) times.push_back(name);
+      if (is_time_metric(name)) times.push_back(name);
     for (const std::string& name : times)
       row.erase(name);
     outcome.metrics.push_back(row);

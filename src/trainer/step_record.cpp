@@ -40,11 +40,15 @@ void set_moments(MetricSet& metrics, const std::string& name, const Moments& mom
   metrics.set(name + "/min", moments.count > 0 ? moments.min : kNothing);
 }
 
-void set_rewards(MetricSet& metrics, const StepRecord& record, const Lengths& lengths) {
+void set_rewards(MetricSet& metrics, const StepRecord& record) {
   const RewardSummary rewards = summarise_rewards(record.batch);
-  metrics.set("critic/rewards/mean", rewards.mean);
-  metrics.set("critic/rewards/max", rewards.max);
-  metrics.set("critic/rewards/min", rewards.min);
+  // verl's score is the grader's, its reward what a KL penalty leaves of it. Here that penalty is a
+  // term of the loss, and both are the same.
+  for (const char* name : {"critic/score", "critic/rewards"}) {
+    metrics.set(fmt::format("{}/mean", name), rewards.mean);
+    metrics.set(fmt::format("{}/max", name), rewards.max);
+    metrics.set(fmt::format("{}/min", name), rewards.min);
+  }
   metrics.set("reward/non_truncated", rewards.non_truncated);
   metrics.set("reward/grader_failed", static_cast<double>(rewards.grader_failed));
   metrics.set("group/all_right_fraction", rewards.all_right_fraction);
@@ -53,12 +57,37 @@ void set_rewards(MetricSet& metrics, const StepRecord& record, const Lengths& le
   for (std::size_t r = 0; r < record.batch.size(); ++r)
     if (record.batch[r].shaped_reward) shaped.add(*record.batch[r].shaped_reward);
   if (shaped.count > 0) metrics.set("reward/shaped", shaped.mean());
-  metrics.set("response_length", summarise(lengths.responses));
-  double truncated = 0;
-  for (std::size_t r = 0; r < record.batch.size(); ++r)
+}
+
+void set_lengths(MetricSet& metrics, const StepRecord& record, const Lengths& lengths) {
+  const auto responses = static_cast<double>(record.batch.size());
+  double truncated = 0, longest_prompts = 0;
+  std::vector<double> not_empty;
+  for (std::size_t r = 0; r < record.batch.size(); ++r) {
     truncated += record.batch[r].truncated();
-  metrics.set("response_length/clip_ratio", truncated / static_cast<double>(record.batch.size()));
+    longest_prompts += lengths.prompts[r] == static_cast<double>(record.max_prompt_tokens);
+    if (lengths.responses[r] > 0) not_empty.push_back(lengths.responses[r]);
+  }
+  const auto tokens = static_cast<double>(not_empty.size());
+  metrics.set("response_length", summarise(lengths.responses));
+  metrics.set("response_length/clip_ratio", truncated / responses);
+  metrics.set("response_length_non_aborted", summarise(not_empty));
+  metrics.set("response_length_non_aborted/clip_ratio", truncated / tokens);
+  metrics.set("response/aborted_ratio", 1 - tokens / responses);
   metrics.set("prompt_length", summarise(lengths.prompts));
+  metrics.set("prompt_length/clip_ratio", longest_prompts / responses);
+}
+
+// A of every token, which the method's term is added to: for GRPO the same as the advantages.
+void set_returns(MetricSet& metrics, const StepRecord& record) {
+  Moments returns;
+  for (std::size_t r = 0; r < record.batch.size(); ++r) {
+    const Response& response = record.batch[r];
+    if (!response.group_advantage) continue;
+    for (std::size_t i = 0; i < response.ids.size(); ++i)
+      returns.add(*response.group_advantage);
+  }
+  set_moments(metrics, "critic/returns", returns);
 }
 
 void set_refill(MetricSet& metrics, const RefillCounts& refill) {
@@ -167,7 +196,11 @@ void set_times(MetricSet& metrics, const StepRecord& record, const Lengths& leng
     metrics.set("timing_s/mean/ranks", mean.ranks);
     metrics.set("timing_s/exchange", record.times.exchange);
   }
-  const double tokens = sum_of(lengths.responses) + sum_of(lengths.prompts);
+  const double sampled = sum_of(lengths.responses), tokens = sampled + sum_of(lengths.prompts);
+  metrics.set("timing_per_token_ms/gen", 1000 * times.generate / sampled);
+  metrics.set("timing_per_token_ms/score", 1000 * times.score / tokens);
+  metrics.set("timing_per_token_ms/adv", 1000 * times.advantage / tokens);
+  metrics.set("timing_per_token_ms/update_actor", 1000 * times.update / tokens);
   metrics.set("perf/total_num_tokens", tokens);
   metrics.set("perf/time_per_step", times.step);
   metrics.set("perf/throughput", tokens / times.step / record.times.ranks);
@@ -186,7 +219,9 @@ Json numbers_or_null(const auto& values) {
 MetricSet step_metrics(const StepRecord& record) {
   MetricSet metrics;
   const Lengths lengths = lengths_of(record);
-  set_rewards(metrics, record, lengths);
+  set_rewards(metrics, record);
+  set_lengths(metrics, record, lengths);
+  set_returns(metrics, record);
   set_refill(metrics, record.refill);
   set_update(metrics, record);
   set_term(metrics, record);

@@ -47,8 +47,9 @@ struct RefillCounts {
 struct StepRecord {
   std::int64_t step = 0;  // from 1: the number of steps done after it
   double lr = 0;
-  PromptBatch prompts = {};  // x
-  ResponseBatch batch = {};  // y, R, c, t, A, s: see algo/response.h
+  std::int64_t max_prompt_tokens = 0;  // longer prompts are left out of the data
+  PromptBatch prompts = {};            // x
+  ResponseBatch batch = {};            // y, R, c, t, A, s: see algo/response.h
   RefillCounts refill = {};
   GateReading gate = {};  // g
   Shaping shaping = {};   // the rules for A_{i,t}

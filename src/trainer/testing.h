@@ -15,6 +15,7 @@
 #include "io/atomic_file.h"
 #include "io/jsonl.h"
 #include "model/weights.h"
+#include "run/metrics/testing.h"
 #include "trainer/trainer.h"
 
 namespace antisd::testing {

@@ -155,7 +155,9 @@ void Trainer::save_on_error(const std::function<void()>& work) {
 
 StepRecord Trainer::step() {
   Stopwatch clock, whole;
-  StepRecord record{.step = state_.step + 1, .lr = schedule_.at(state_.step)};
+  StepRecord record{.step = state_.step + 1,
+                    .lr = schedule_.at(state_.step),
+                    .max_prompt_tokens = config_.data.max_prompt_tokens};
   parts_.ranks.take_waits();  // those between the steps
   StepTimes times;
   times.save = keeper_.take_seconds();

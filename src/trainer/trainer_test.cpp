@@ -164,6 +164,7 @@ TEST(Trainer, MetricsHaveTheNamesPeopleKnow) {
   const std::vector<Json> rows = training.rows("metrics.jsonl");
   ASSERT_THAT(rows, SizeIs(3));
   for (const char* name : {"training/global_step",
+                           "time",
                            "training/epoch",
                            "critic/rewards/mean",
                            "critic/rewards/max",

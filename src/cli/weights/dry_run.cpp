@@ -20,6 +20,7 @@
 #include "reward/grader.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/checkpoint/disk_plan.h"
+#include "run/recorder.h"
 #include "run/run_files.h"
 
 namespace antisd::inline cli {
@@ -239,6 +240,7 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   const Method method = resolve_method(config.method, config.loss);
   const at::Device device = choose_device(options.device);
   const at::ScalarType dtype = compute_dtype(device, config.model.dtype);
+  check_loggers(config.record);
   report.line("method", method_text(method));
 
   const fs::path model = model_directory(config, report, warn);

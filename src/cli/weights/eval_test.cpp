@@ -81,8 +81,7 @@ for line in iter(sys.stdin.readline, ""):
     JsonlReader reader(folder_ / run_folder / "metrics.jsonl");
     for (Json row; reader.next(row);) {
       for (auto it = row.begin(); it != row.end();)
-        it = it.key().starts_with("timing_s/") || it.key().starts_with("perf/") ? row.erase(it)
-                                                                                : std::next(it);
+        it = testing::is_time_metric(it.key()) ? row.erase(it) : std::next(it);
       rows.push_back(row);
     }
     return rows;

@@ -5,6 +5,7 @@
 #include "data/countdown.h"
 #include "io/jsonl.h"
 #include "reward/countdown_grader.h"
+#include "run/metrics/testing.h"
 
 namespace antisd::inline cli {
 namespace {
@@ -203,7 +204,7 @@ TEST_F(Pretrain, RanksGiveTheFilesOfOneProcess) {
   ASSERT_EQ(rows.size(), expected.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (const auto& [name, value] : expected[i].items()) {
-      if (!name.starts_with("timing_s/") && !name.starts_with("perf/")) {
+      if (!testing::is_time_metric(name)) {
         EXPECT_EQ(rows[i][name], value) << name;
       }
     }

@@ -11,6 +11,7 @@
 #include "dist/agreement.h"
 #include "model/causal_lm.h"
 #include "ops/tensor_errors.h"
+#include "run/recorder.h"
 #include "run/run_files.h"
 #include "run/run_lock.h"
 
@@ -161,6 +162,7 @@ int in_run_directory(const RunConfig& config, bool resume, Console& console, Com
       recorder.emplace(config.record, console, ranks.rank());
       return;
     }
+    check_loggers(config.record);
     lock.emplace(config.record.dir);
     if (!resume && holds_a_run(config.record.dir)) {
       throw InputError("the run directory already holds a run",

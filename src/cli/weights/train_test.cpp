@@ -394,7 +394,7 @@ TEST_F(Train, TensorboardReadsWhatTheRunWrote) {
   int compared = 0;
   for (const Json& row : rows) {
     for (const auto& [name, value] : row.items()) {
-      if (!value.is_number() || name == "training/global_step" || name == "step") continue;
+      if (!value.is_number() || name == "training/global_step" || name == "time") continue;
       ASSERT_TRUE(scalars.contains(name)) << name;
       int found = 0;
       for (const Json& point : scalars[name]) {

@@ -71,8 +71,7 @@ for line in iter(sys.stdin.readline, ""):
     std::vector<Json> rows = metrics(run);
     for (Json& row : rows) {
       for (auto it = row.begin(); it != row.end();)
-        it = it.key().starts_with("timing_s/") || it.key().starts_with("perf/") ? row.erase(it)
-                                                                                : std::next(it);
+        it = is_time_metric(it.key()) ? row.erase(it) : std::next(it);
     }
     return rows;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <iterator>
 #include <thread>
 
 #include <fmt/format.h>
@@ -12,6 +14,7 @@
 #include "io/atomic_file.h"
 #include "io/system_error.h"
 #include "report/sweep/run_figures.h"
+#include "run/recorder.h"
 #include "run/run_files.h"
 
 namespace antisd::inline report {
@@ -172,6 +175,7 @@ std::vector<std::string> lines_of(const std::vector<Job>& jobs,
 
 std::vector<PlannedRun> plan_sweep(const SweepSettings& settings) {
   std::vector<PlannedRun> runs;
+  RecordConfig loggers{.loggers = {}};  // those of all runs
   for (GridRun& grid : settings.grid.runs()) {
     PlannedRun run{.grid = std::move(grid)};
     run.directory = settings.directory / run.grid.name;
@@ -182,13 +186,16 @@ std::vector<PlannedRun> plan_sweep(const SweepSettings& settings) {
     if (run.has_begun && fs::exists(run.directory / kConfigFile))
       check_same_configuration(config, run.directory / kConfigFile);
     run.is_done = run.has_begun && is_finished(run.directory, run.steps);
+    if (!run.is_done) std::ranges::copy(config.record.loggers, std::back_inserter(loggers.loggers));
     runs.push_back(std::move(run));
   }
+  check_loggers(loggers);
   return runs;
 }
 
 SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>& runs,
                    Console& console, LiveTable& table, const std::function<bool()>& stop) {
+  ::unsetenv("WANDB_RUN_ID");  // each run is one of its own
   std::vector<const PlannedRun*> planned;
   std::vector<JobSpec> specs;
   std::vector<RunReader> readers;

@@ -12,8 +12,8 @@
 
 #include "core/error.h"
 #include "core/utf8.h"
+#include "io/process/pipes.h"
 #include "io/system_error.h"
-#include "reward/pipes.h"
 
 namespace antisd::inline reward {
 namespace {

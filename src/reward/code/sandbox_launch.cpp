@@ -19,9 +19,9 @@
 #include <sys/wait.h>
 
 #include "core/error.h"
+#include "io/process/pipes.h"
 #include "io/system_error.h"
 #include "reward/code/sandbox.h"
-#include "reward/pipes.h"
 
 namespace antisd::inline reward {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "io/json.h"
-#include "reward/pipes.h"
+#include "io/process/pipes.h"
 
 extern char** environ;
 

@@ -1,6 +1,7 @@
 #include "run/metrics/metrics_file.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -26,9 +27,16 @@ std::optional<std::int64_t> step_of(std::string_view line) {
   }
 }
 
+double time_now() {
+  using namespace std::chrono;
+  const auto since = system_clock::now().time_since_epoch();
+  return static_cast<double>(duration_cast<milliseconds>(since).count()) / 1000;
+}
+
 std::string row_text(std::int64_t step, const MetricSet& metrics) {
   Json row = Json::object();
   row[kStepMetric] = step;
+  row[kTimeMetric] = time_now();  // unless `metrics` are of a row that has one
   for (const Metric& metric : metrics.values()) {
     if (metric.name == kStepMetric) continue;
     row[metric.name] = std::isfinite(metric.value) ? Json(metric.value) : Json(nullptr);

@@ -1,4 +1,5 @@
-// metrics.jsonl: one object per step, "training/global_step" first, NaN and infinity as null.
+// metrics.jsonl: one object per step, "training/global_step" and "time" first, NaN and infinity as
+// null.
 //
 //   MetricsFile file(run / "metrics.jsonl");
 //   file.write(12, metrics);
@@ -18,6 +19,8 @@
 namespace antisd::inline run {
 
 inline constexpr const char* kStepMetric = "training/global_step";
+// When the row was written: seconds since 1970 (UTC), to the millisecond. An amended row keeps its.
+inline constexpr const char* kTimeMetric = "time";
 
 class MetricsFile {
  public:

@@ -18,7 +18,7 @@
 
 #include "io/unique_fd.h"
 
-namespace antisd::inline reward {
+namespace antisd::inline io {
 
 class SupervisedCommand {
  public:
@@ -48,4 +48,4 @@ class SupervisedCommand {
 // weights are loaded to keep that process small: later it would contain them.
 void start_supervision();
 
-}  // namespace antisd::inline reward
+}  // namespace antisd::inline io

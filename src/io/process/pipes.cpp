@@ -1,4 +1,4 @@
-#include "reward/pipes.h"
+#include "io/process/pipes.h"
 
 #include <cerrno>
 
@@ -7,7 +7,7 @@
 
 #include "io/system_error.h"
 
-namespace antisd::inline reward {
+namespace antisd::inline io {
 
 Pipe make_pipe() {
   int ends[2];
@@ -22,4 +22,4 @@ std::pair<UniqueFd, UniqueFd> make_socket_pair(int type) {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-}  // namespace antisd::inline reward
+}  // namespace antisd::inline io

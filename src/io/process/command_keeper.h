@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace antisd::inline reward {
+namespace antisd::inline io {
 
 inline constexpr std::size_t kMaxCommand = 100'000;  // fits in a packet
 inline constexpr std::size_t kMaxKeeperMessage = 4097;
@@ -18,4 +18,4 @@ inline constexpr char kKeeperErrors = 'e', kKeeperStatus = 's';
 // The pid of the new process, or -1. It ends when the other end of `control` closes.
 int start_keeper_starter(int control);
 
-}  // namespace antisd::inline reward
+}  // namespace antisd::inline io

@@ -1,4 +1,4 @@
-#include "reward/command_keeper.h"
+#include "io/process/command_keeper.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +18,7 @@
 
 extern char** environ;
 
-namespace antisd::inline reward {
+namespace antisd::inline io {
 namespace {
 
 constexpr std::size_t kToldBytes = 4000;
@@ -250,4 +250,4 @@ int start_keeper_starter(int control) {
   return pid;
 }
 
-}  // namespace antisd::inline reward
+}  // namespace antisd::inline io

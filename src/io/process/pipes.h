@@ -5,7 +5,7 @@
 
 #include "io/unique_fd.h"
 
-namespace antisd::inline reward {
+namespace antisd::inline io {
 
 struct Pipe {
   UniqueFd read, write;
@@ -15,4 +15,4 @@ struct Pipe {
 Pipe make_pipe();
 std::pair<UniqueFd, UniqueFd> make_socket_pair(int type);  // SOCK_STREAM, SOCK_SEQPACKET
 
-}  // namespace antisd::inline reward
+}  // namespace antisd::inline io

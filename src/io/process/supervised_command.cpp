@@ -1,4 +1,4 @@
-#include "reward/supervised_command.h"
+#include "io/process/supervised_command.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 
 #include "core/error.h"
+#include "io/process/command_keeper.h"
+#include "io/process/pipes.h"
 #include "io/system_error.h"
-#include "reward/command_keeper.h"
-#include "reward/pipes.h"
 
-namespace antisd::inline reward {
+namespace antisd::inline io {
 namespace {
 
 constexpr int kKeeperEndMilliseconds = 15'000;  // a keeper stops killing before that
@@ -36,15 +36,13 @@ class Starter {
     const std::lock_guard lock(mutex_);
     if (control_ && send_order(command, channel, link)) return;
     launch_locked();  // the first time, or after it was killed
-    if (!send_order(command, channel, link))
-      throw_failed("cannot start a process for reward.command", errno);
+    if (!send_order(command, channel, link)) throw_failed("cannot start a process", errno);
   }
 
  private:
   void launch_locked() {
     auto [ours, theirs] = make_socket_pair(SOCK_SEQPACKET);
-    if (start_keeper_starter(theirs.get()) < 0)
-      throw_failed("cannot start a process for reward.command", errno);
+    if (start_keeper_starter(theirs.get()) < 0) throw_failed("cannot start a process", errno);
     control_ = std::move(ours);
   }
 
@@ -81,7 +79,7 @@ void start_supervision() {
 SupervisedCommand::SupervisedCommand(const std::string& command, UniqueFd channel) {
   if (command.size() >= kMaxCommand)
     throw InputError("the command is too long",
-                     {.where = "reward.command", .remedy = "put it into a script"});
+                     {.where = command.substr(0, 100), .remedy = "put it into a script"});
   auto [ours, theirs] = make_socket_pair(SOCK_SEQPACKET);
   Starter::instance().start(command, channel.get(), theirs.get());
   link_ = std::move(ours);
@@ -122,4 +120,4 @@ const std::string& SupervisedCommand::first_errors() {
   return errors_;
 }
 
-}  // namespace antisd::inline reward
+}  // namespace antisd::inline io
