@@ -26,8 +26,9 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TAG = "py3-none-linux_x86_64"
-# Of every glibc system; the C++ runtime, which torch takes from the system too; torch's own OpenMP.
-SYSTEM = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|anl|stdc\+\+|gcc_s|gomp)\.so)")
+# Of every glibc system; the C++ runtime, which torch takes from the system too; torch's own OpenMP and
+# CUDA.
+SYSTEM = re.compile(r"^(ld-linux|lib(cu|nv|nccl)|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|anl|stdc\+\+|gcc_s|gomp)\.so)")
 # Debian packages whose code is compiled into ours: headers, and the script of the pages.
 COMPILED_IN = ["libcli11-dev", "nlohmann-json3-dev", "libgloo-dev", "libjs-chart.js"]
 
