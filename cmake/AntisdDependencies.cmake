@@ -60,8 +60,7 @@ if(ANTISD_TORCH)
   target_link_libraries(torch INTERFACE "${torch_root}/lib/libtorch_cpu.so"
     "${torch_root}/lib/libc10.so" "${torch_root}/lib/libgomp.so.1")
   # libtorch_cpu needs libcudart and libcupti even without a GPU; they are in a separate wheel.
-  target_link_options(torch INTERFACE
-    "LINKER:-rpath,${torch_root}/lib:${cuda_wheel}/lib" "LINKER:-rpath-link,${cuda_wheel}/lib")
+  target_link_options(torch INTERFACE "LINKER:-rpath-link,${cuda_wheel}/lib")
 endif()
 
 if(ANTISD_CUDA)
@@ -92,6 +91,7 @@ if(ANTISD_CUDA)
   target_link_options(torch INTERFACE "LINKER:--no-as-needed" "LINKER:--allow-shlib-undefined")
 endif()
 
+set(ANTISD_ARROW_VERSION "none")
 if(ANTISD_PARQUET)
   file(GLOB arrow_library "${ANTISD_WHEELS}/pyarrow/libarrow.so.*")
   file(GLOB parquet_library "${ANTISD_WHEELS}/pyarrow/libparquet.so.*")
@@ -99,8 +99,10 @@ if(ANTISD_PARQUET)
     message(FATAL_ERROR "Arrow is not in ${ANTISD_WHEELS}/pyarrow; run `make setup`, or configure "
       "with -DANTISD_PARQUET=OFF")
   endif()
+  file(GLOB arrow_metadata "${ANTISD_WHEELS}/pyarrow-*.dist-info")
+  string(REGEX MATCH "pyarrow-([0-9.]+)\\.dist-info" _ "${arrow_metadata}")
+  set(ANTISD_ARROW_VERSION "${CMAKE_MATCH_1}")
   add_library(arrow INTERFACE IMPORTED GLOBAL)
   target_include_directories(arrow SYSTEM INTERFACE "${ANTISD_WHEELS}/pyarrow/include")
   target_link_libraries(arrow INTERFACE "${parquet_library}" "${arrow_library}")
-  target_link_options(arrow INTERFACE "LINKER:-rpath,${ANTISD_WHEELS}/pyarrow")
 endif()

@@ -7,6 +7,9 @@
 # (a name may end in *) get the label `long`: ctest -LE long.
 # src/CMakeLists.txt lists the layers from the bottom up; tools/check_includes.py holds every #include
 # to that order.
+# The objects and libraries of all layers below the tensor line, and of those above it, are listed in
+# the global properties ANTISD_THIN_OBJECTS, ANTISD_THIN_LINKS, ANTISD_TENSOR_OBJECTS and
+# ANTISD_TENSOR_LINKS: the program is made of the former, the library that it loads of the latter.
 include(GoogleTest)
 
 # Most of a translation unit's time goes into headers and templates that its neighbours need too: with
@@ -55,9 +58,18 @@ function(antisd_layer path)
   if(ANTISD_CUDA AND kernels)
     add_library(antisd_kernels SHARED ${kernels})
     target_link_libraries(antisd_kernels PRIVATE antisd_compiler CUDA::cudart)
-    set_target_properties(antisd_kernels PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
+    set_target_properties(antisd_kernels PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}"
+      INSTALL_RPATH "$ORIGIN")
+    install(TARGETS antisd_kernels LIBRARY DESTINATION lib/antisd COMPONENT wheel)
     target_link_libraries(antisd_${name} PUBLIC antisd_kernels)
+    list(APPEND LAYER_LINKS antisd_kernels)
   endif()
+  set(half THIN)
+  if(ANTISD_TENSOR_LINE)
+    set(half TENSOR)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ANTISD_${half}_OBJECTS $<TARGET_OBJECTS:antisd_${name}>)
+  set_property(GLOBAL APPEND PROPERTY ANTISD_${half}_LINKS ${LAYER_LINKS})
   # A layer with a precompiled.h of its own compiles it; below the tensor line the others share core's.
   set(shared_header antisd_core)
   if(EXISTS "${directory}/precompiled.h")

@@ -25,10 +25,8 @@ def read_layers():
     for match in re.finditer(r"antisd_layer\(([\w/]+)([^)]*)\)", text):
         path, rest = match.groups()
         name = path.split("/")[-1]
-        uses = re.search(r"USES (.*?)(?: LINKS|$)", rest, re.DOTALL)
+        uses = re.search(r"USES (.*?)(?: LINKS| LONG|$)", rest, re.DOTALL)
         named = [word for word in (uses.group(1).split() if uses else []) if not word.startswith("$")]
-        if "${tensor_layers}" in rest:
-            named += re.search(r"set\(tensor_layers ([^)]+)\)", text).group(1).split()
         for used in named:
             if used not in layers:
                 sys.exit(f"src/CMakeLists.txt: layer {name} uses {used}, which is not below it")
@@ -45,7 +43,7 @@ def layer_of(file, layers):
 
 def check_documents(layers):
     problems = []
-    listed = re.search(r"```\n(cli .*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL).group(1)
+    listed = re.search(r"```\n(weights .*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL).group(1)
     names = [line.split()[0] for line in listed.splitlines() if re.match(r"\w", line)]
     if names != list(reversed(layers)):
         problems.append(f"docs/architecture.md: the layers, top down, are {', '.join(reversed(layers))}")

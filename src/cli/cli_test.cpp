@@ -1,4 +1,6 @@
 // The commands that need no weights: tokenizing, templates, configuration, data, grading, help.
+#include <regex>
+
 #include "cli/command_testing.h"
 
 namespace antisd::inline cli {
@@ -178,8 +180,53 @@ TEST_F(Cli, SaysWhatItIs) {
                                 HasSubstr("network ")));
 }
 
+// CMake's version is the one that the program prints and that the newest entry of the change log
+// has.
+TEST_F(Cli, HasOneVersion) {
+  const auto first_match = [](const char* file, const std::string& pattern) {
+    const std::string text = read_file(std::filesystem::path(ANTISD_SOURCE_DIR) / file);
+    std::smatch match;
+    return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : "";
+  };
+  const std::string version = first_match("CMakeLists.txt", R"(project\(antisd VERSION (\S+))");
+  EXPECT_TRUE(std::regex_match(version, std::regex(R"(\d+\.\d+\.\d+)"))) << version;
+  EXPECT_EQ(first_match("CHANGELOG.md", R"(\n## (\S+))"), version);
+  EXPECT_EQ(run("--version").out, "antisd " + version + "\n");
+  EXPECT_EQ(run("-v").out, "antisd " + version + "\n");
+  EXPECT_THAT(run("version").out, StartsWith("antisd " + version + "\n"));
+}
+
+// The program alone, without the library that holds what needs torch.
+TEST_F(Cli, WorksWithoutItsTensorHalf) {
+  std::filesystem::copy_file(std::filesystem::path(ANTISD_BINARY_DIR) / "antisd",
+                             folder_ / "antisd");
+  EXPECT_EQ(shell("./antisd config --defaults >out && ./antisd --help >out"), 0);
+  EXPECT_THAT(read_file(folder_ / "out"), AllOf(HasSubstr("train"), HasSubstr("tokenize")));
+  EXPECT_EQ(shell("./antisd doctor >out"), 0);
+  EXPECT_THAT(read_file(folder_ / "out"), HasSubstr("torch      --"));
+  EXPECT_EQ(shell("./antisd train x.toml 2>err"), 1);
+  if (!std::filesystem::exists(ANTISD_BINARY_DIR "/libantisd_tensor.so")) {
+    EXPECT_THAT(read_file(folder_ / "err"), HasSubstr("built without torch"));
+    return;
+  }
+  EXPECT_THAT(read_file(folder_ / "err"),
+              AllOf(HasSubstr("libantisd_tensor.so is not beside the program"),
+                    HasSubstr("install antisd again")));
+  write("libantisd_tensor.so", "no library");
+  EXPECT_EQ(shell("./antisd train --help 2>err"), 1);
+  EXPECT_THAT(read_file(folder_ / "err"),
+              AllOf(HasSubstr("libantisd_tensor.so: the library cannot be loaded"),
+                    HasSubstr("pip install torch==")));
+}
+
 TEST_F(Cli, HelpAndBadUsage) {
   EXPECT_THAT(run("--help").out, HasSubstr("tokenize"));
+  EXPECT_EQ(run("help").out, run("--help").out);
+  EXPECT_EQ(run("help tokenize").out, run("tokenize --help").out);
+  const Outcome no_such_help = run("help tokenise");
+  EXPECT_EQ(no_such_help.status, 2);
+  EXPECT_THAT(no_such_help.err, HasSubstr("did you mean 'tokenize'?"));
+  EXPECT_EQ(run("-- version").status, 2);
   EXPECT_THAT(run("tokenize --help").out,
               AllOf(HasSubstr("--add-special-tokens"), HasSubstr("--keep-going")));
   const Outcome unknown = run("tokenise");

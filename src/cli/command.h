@@ -9,12 +9,17 @@
 
 namespace antisd::inline cli {
 
+// Called once, before parsing; the returned function runs the command and yields the exit status.
+using AddCommand = std::function<int()> (*)(CLI::App& app);
+
 struct Command {
   const char* name;
   const char* help;
-  // Called once, before parsing; the returned function runs the command and yields the exit status.
-  std::function<int()> (*add)(CLI::App& app);
+  AddCommand add;
 };
+
+// The command is above the tensor line: its function is listed in cli/weights/tensor_half.cpp.
+inline constexpr AddCommand kInTensorHalf = nullptr;
 
 // All commands, in the order of --help.
 const std::vector<Command>& all_commands();
@@ -22,23 +27,26 @@ const std::vector<Command>& all_commands();
 std::function<int()> add_tokenize(CLI::App& app);
 std::function<int()> add_detokenize(CLI::App& app);
 std::function<int()> add_render(CLI::App& app);
-std::function<int()> add_generate(CLI::App& app);  // where the binary was built with torch
-std::function<int()> add_score(CLI::App& app);     // likewise
-std::function<int()> add_train(CLI::App& app);     // likewise
-std::function<int()> add_pretrain(CLI::App& app);  // likewise
-std::function<int()> add_sweep(CLI::App& app);     // likewise
-std::function<int()> add_eval(CLI::App& app);      // likewise
-std::function<int()> add_demo(CLI::App& app);      // likewise
-std::function<int()> add_plan(CLI::App& app);      // likewise
-std::function<int()> add_inspect(CLI::App& app);   // likewise
-std::function<int()> add_merge(CLI::App& app);     // likewise
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
 std::function<int()> add_report(CLI::App& app);
 std::function<int()> add_dashboard(CLI::App& app);
 std::function<int()> add_config(CLI::App& app);
 std::function<int()> add_doctor(CLI::App& app);
+std::function<int()> add_help(CLI::App& app);
 std::function<int()> add_version(CLI::App& app);
+
+// In the tensor half.
+std::function<int()> add_generate(CLI::App& app);
+std::function<int()> add_score(CLI::App& app);
+std::function<int()> add_train(CLI::App& app);
+std::function<int()> add_pretrain(CLI::App& app);
+std::function<int()> add_sweep(CLI::App& app);
+std::function<int()> add_eval(CLI::App& app);
+std::function<int()> add_demo(CLI::App& app);
+std::function<int()> add_plan(CLI::App& app);
+std::function<int()> add_inspect(CLI::App& app);
+std::function<int()> add_merge(CLI::App& app);
 
 // Parses, runs, and turns every error into one line on standard error. Returns the exit status: 0
 // done, 1 failed while running, 2 bad usage, configuration or input, 130 stopped by a signal.

@@ -1,17 +1,16 @@
+#include <algorithm>
 #include <iostream>
 #include <new>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "cli/build_info.h"
 #include "cli/command.h"
+#include "cli/tensor_half.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "core/nearest.h"
-
-#ifdef ANTISD_TORCH
-#include "ops/tensor_errors.h"
-#endif
 
 namespace antisd::inline cli {
 
@@ -20,21 +19,20 @@ const std::vector<Command>& all_commands() {
       {"tokenize", "text -> token ids, as Hugging Face's tokenizers give them", add_tokenize},
       {"detokenize", "token ids -> text", add_detokenize},
       {"render", "chat messages -> the prompt that a model's template gives", add_render},
-#ifdef ANTISD_TORCH
-      {"generate", "sample responses to prompts, or stream one to the terminal", add_generate},
-      {"score", "log-probability and entropy of every token of given responses", add_score},
-      {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
-      {"plan", "memory and hours of a training run on GPUs that need not be here", add_plan},
-      {"eval", "benchmarks: avg@n and pass@k with 95 % intervals", add_eval},
+      {"generate", "sample responses to prompts, or stream one to the terminal", kInTensorHalf},
+      {"score", "log-probability and entropy of every token of given responses", kInTensorHalf},
+      {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations",
+       kInTensorHalf},
+      {"plan", "memory and hours of a training run on GPUs that need not be here", kInTensorHalf},
+      {"eval", "benchmarks: avg@n and pass@k with 95 % intervals", kInTensorHalf},
       {"pretrain", "train on documents: a built-in task, text, or chats (supervised fine-tuning)",
-       add_pretrain},
+       kInTensorHalf},
       {"demo", "GRPO, SD and AntiSD on the shipped model, compared; minutes on two cores",
-       add_demo},
-      {"sweep", "a grid of training runs in parallel, then their comparison", add_sweep},
+       kInTensorHalf},
+      {"sweep", "a grid of training runs in parallel, then their comparison", kInTensorHalf},
       {"inspect", "the effect of the teacher's context on each token of a response: s, t, u, phi",
-       add_inspect},
-      {"merge", "a model and its LoRA adapter -> one Hugging Face directory", add_merge},
-#endif
+       kInTensorHalf},
+      {"merge", "a model and its LoRA adapter -> one Hugging Face directory", kInTensorHalf},
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
       {"report", "one HTML file that compares runs: curves, gate, evaluations, samples",
@@ -43,6 +41,7 @@ const std::vector<Command>& all_commands() {
       {"config", "print the configuration: defaults, or a file with its overrides resolved",
        add_config},
       {"doctor", "what this machine can do, and the remedy for what is missing", add_doctor},
+      {"help", "the help of a command, or this list", add_help},
       {"version", "version, revision and how this binary was built", add_version},
   };
   return commands;
@@ -62,14 +61,21 @@ void check_command_name(const std::string& name) {
                                               : fmt::format("did you mean '{}'?", nearest)});
 }
 
-int run_guarded(const std::function<int()>& run) {
-#ifdef ANTISD_TORCH
-  int status = 1;
-  with_tensor_errors([&] { status = run(); });
-  return status;
-#else
-  return run();
-#endif
+// Adds the flags of one command; loading the tensor half for the others would take longer than most
+// commands.
+std::function<int()> add_flags(const Command& command, CLI::App& app) {
+  return command.add != kInTensorHalf ? command.add(app)
+                                      : load_tensor_half().add(command.name, app);
+}
+
+// `help COMMAND` is `COMMAND --help`, and `help` is `--help`.
+std::vector<std::string> arguments_of(int argc, const char* const* argv) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  return arguments;
 }
 
 int parse_and_run(int argc, const char* const* argv) {
@@ -77,16 +83,23 @@ int parse_and_run(int argc, const char* const* argv) {
                "antisd");
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
-  if (argc > 1 && argv[1][0] != '-') check_command_name(argv[1]);
-  std::vector<std::pair<CLI::App*, std::function<int()>>> runs;
+  app.set_version_flag("-v,--version", fmt::format("antisd {}", kBuildInfo.version));
+  std::vector<std::string> arguments = arguments_of(argc, argv);
+  const std::string chosen = arguments.empty() ? "" : arguments.front();
+  if (!chosen.starts_with('-') && !chosen.empty()) check_command_name(chosen);
+  std::function<int()> run;
   for (const Command& command : all_commands()) {
-    CLI::App* subcommand = app.add_subcommand(command.name, command.help);
-    runs.emplace_back(subcommand, command.add(*subcommand));
+    CLI::App* const subcommand = app.add_subcommand(command.name, command.help);
+    if (chosen == command.name) run = add_flags(command, *subcommand);
   }
   try {
-    app.parse(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    std::cout << version.what() << "\n";
     return 0;
   } catch (const CLI::ParseError& error) {
     std::string command = "antisd";
@@ -94,10 +107,8 @@ int parse_and_run(int argc, const char* const* argv) {
       command += " " + parsed->get_name();
     throw InputError(error.what(), {.remedy = fmt::format("see `{} --help`", command)});
   }
-  for (const auto& [subcommand, run] : runs) {
-    if (subcommand->parsed()) return run_guarded(run);
-  }
-  return 2;
+  if (!run) throw InputError("the command has to come first", {.remedy = "see `antisd --help`"});
+  return run();
 }
 
 // Allocates no memory: it also reports that memory has run out.

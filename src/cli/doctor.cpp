@@ -14,6 +14,8 @@
 
 #include "cli/build_info.h"
 #include "cli/command.h"
+#include "cli/examination.h"
+#include "cli/tensor_half.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "dist/place.h"
@@ -21,23 +23,10 @@
 #include "reward/code/sandbox.h"
 #include "reward/code/sandbox_python.h"
 
-#ifdef ANTISD_TORCH
-#include "ops/device.h"
-#include "ops/host_memory.h"
-#include "plan/model_fits.h"
-#endif
-
 namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Examination {
-  std::string topic;
-  bool good;
-  std::string state;
-  std::string remedy;  // for what is missing
-};
 
 Examination examine_cpu() {
   std::string model = "CPU";
@@ -55,38 +44,19 @@ Examination examine_cpu() {
           ""};
 }
 
-std::vector<Examination> examine_tensors() {
-#ifdef ANTISD_TORCH
-  const TensorLibraryInfo info = describe_tensor_library();
-  std::vector<Examination> findings = {
-      {"torch", true, fmt::format("libtorch {}, {} threads", info.torch_version, info.threads),
-       ""}};
-  for (const DeviceInfo& gpu : info.gpus)
-    findings.push_back({gpu.name, true, gpu.description, ""});
-  for (const GpuProblem& problem : info.gpu_problems)
-    findings.push_back({"gpu", false, problem.what, problem.remedy});
-  if (info.gpus.empty() && info.gpu_problems.empty())
-    findings.push_back({"gpu", false, "none", "everything runs on the CPU"});
-  return findings;
-#else
-  return {{"torch", false, "this binary was built without it: text and data tools only",
-           "run `make setup`, then build with ANTISD_TORCH=ON"}};
-#endif
-}
+struct TensorFindings {
+  bool has_torch;
+  std::vector<Examination> devices, models;
+};
 
-// The recipes' models on the first device.
-std::vector<Examination> examine_models() {
-  std::vector<Examination> findings;
-#ifdef ANTISD_TORCH
-  const std::vector<DeviceInfo> gpus = describe_tensor_library().gpus;
-  const at::Device device = gpus.empty() ? at::Device(at::kCPU) : at::Device(gpus[0].name);
-  const double host = static_cast<double>(available_memory(at::kCPU)) - kHostReserve;
-  for (const ModelFit& fit :
-       model_fits({static_cast<double>(available_memory(device)), host}, device))
-    findings.push_back({fit.model, !fit.ways.empty(), fit.text(),
-                        "`antisd plan` says what more cards would need"});
-#endif
-  return findings;
+// By the half of the program that needs torch; if it cannot be loaded, the reason.
+TensorFindings examine_tensors() {
+  try {
+    const TensorHalf& half = load_tensor_half();
+    return {true, half.examine_devices(), half.examine_models()};
+  } catch (const RunError& error) {
+    return {false, {{"torch", false, error.problem(), error.context().remedy}}, {}};
+  }
 }
 
 Examination examine_parquet() {
@@ -101,11 +71,12 @@ Examination examine_parquet() {
 Examination examine_interpreter() {
   try {
     const Interpreter python = find_interpreter("");
-    return {"python3", true,
-            fmt::format(
-                "{} {}{} (runs graded code)", python.executable.string(), python.version,
-                python.numpy ? " with numpy" : " without numpy, which most code benchmarks import"),
-            ""};
+    return {"python3", python.numpy,
+            fmt::format("{} {} {}", python.executable.string(), python.version,
+                        python.numpy ? "with numpy (runs graded code)"
+                                     : "runs graded code, but without numpy, which most code "
+                                       "benchmarks import"),
+            "apt-get install python3-numpy, or pip install numpy for that interpreter"};
   } catch (const Error& error) {
     return {"python3", false, error.problem(),
             "code rewards need it: apt-get install python3 python3-numpy"};
@@ -180,17 +151,17 @@ std::function<int()> add_doctor(CLI::App&) {
     std::vector<Examination> findings = {
         {"antisd", true, fmt::format("{} ({})", kBuildInfo.version, kBuildInfo.revision), ""},
         examine_cpu()};
-    for (Examination& finding : examine_tensors())
+    TensorFindings tensors = examine_tensors();
+    for (Examination& finding : tensors.devices)
       findings.push_back(std::move(finding));
-    findings.push_back(examine_ranks(std::string(kBuildInfo.torch) != "none",
-                                     std::string(kBuildInfo.cuda) != "none"));
+    findings.push_back(examine_ranks(tensors.has_torch, std::string(kBuildInfo.cuda) != "none"));
     findings.push_back(examine_network());
     findings.push_back(examine_parquet());
     findings.push_back(examine_interpreter());
     for (Examination& finding : examine_sandbox())
       findings.push_back(std::move(finding));
     findings.push_back(examine_disk());
-    for (Examination& finding : examine_models())
+    for (Examination& finding : tensors.models)
       findings.push_back(std::move(finding));
     std::size_t width = 10;
     for (const Examination& finding : findings)

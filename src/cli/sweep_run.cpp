@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/report_file.h"
 #include "core/error.h"
+#include "io/installation.h"
 #include "report/sweep/arms.h"
 #include "report/sweep/outcome_words.h"
 
@@ -18,10 +19,6 @@ namespace antisd::inline cli {
 namespace fs = std::filesystem;
 
 constexpr const char* kBaseline = "grpo";
-
-fs::path own_program() {
-  return fs::read_symlink("/proc/self/exe");
-}
 
 std::int64_t default_memory_limit() {
   std::ifstream file("/proc/meminfo");

@@ -10,9 +10,6 @@
 
 namespace antisd::inline cli {
 
-// The path of this program, for starting child processes.
-std::filesystem::path own_program();
-
 std::int64_t default_memory_limit();  // bytes: nine tenths of the memory that is free now
 
 struct SweepOutput {

@@ -17,4 +17,9 @@ std::function<int()> add_version(CLI::App&) {
   };
 }
 
+// Only for the list of commands: the command line turns `help` into --help.
+std::function<int()> add_help(CLI::App&) {
+  return [] { return 0; };
+}
+
 }  // namespace antisd::inline cli

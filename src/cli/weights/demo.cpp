@@ -10,6 +10,7 @@
 #include "cli/sweep_run.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "io/installation.h"
 
 namespace antisd::inline cli {
 namespace {
@@ -24,11 +25,14 @@ struct DemoOptions {
   bool full = false, quiet = false;
 };
 
-// The folder with models/ and recipes/: the current one, or the source tree of the build.
+// The folder with models/ and recipes/: the current one, the source tree of the build, or where a
+// wheel puts them.
 fs::path find_home() {
   const fs::path program = own_program().parent_path();
-  for (const fs::path& folder :
-       {fs::path("."), program, program.parent_path(), program.parent_path().parent_path()}) {
+  std::vector<fs::path> folders = {".", program.parent_path(), program.parent_path().parent_path()};
+  for (const fs::path& folder : own_folders())
+    folders.push_back(folder);
+  for (const fs::path& folder : folders) {
     if (fs::exists(folder / "models/countdown/config.json") &&
         fs::exists(folder / "recipes/countdown/quick.toml"))
       return folder;

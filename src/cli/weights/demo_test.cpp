@@ -36,7 +36,8 @@ TEST_F(Demo, SaysTheSameTwiceAndTrainsOnce) {
 }
 
 TEST_F(Demo, SaysWhereItsModelComesFrom) {
-  fs::copy_file(fs::path(ANTISD_BINARY_DIR) / "antisd", folder_ / "antisd");
+  for (const char* file : {"antisd", "libantisd_tensor.so"})
+    fs::copy_file(fs::path(ANTISD_BINARY_DIR) / file, folder_ / file);
   EXPECT_EQ(shell("./antisd " + small_demo("a") + " 2>err"), 2);
   EXPECT_THAT(read_file(folder_ / "err"),
               AllOf(HasSubstr("the shipped model is not here"),

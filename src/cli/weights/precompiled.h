@@ -1,0 +1,7 @@
+// Headers that the commands with weights include, compiled once.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "core/precompiled.h"
+#include "ops/precompiled.h"
