@@ -44,8 +44,8 @@ class TrainWandb : public testing::TrainTest {
     for (const Json& row : rows) {
       const Json& found = sent.at(row["training/global_step"].get<std::int64_t>());
       for (const auto& [name, value] : row.items()) {
-        if (name != "time" && value.is_number())
-          EXPECT_EQ(found.value(name, Json()), value) << name;
+        if (name == "time" || !value.is_number()) continue;
+        EXPECT_EQ(found.value(name, Json()), value) << name;
       }
     }
   }
