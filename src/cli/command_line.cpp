@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/usage.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "core/nearest.h"
+#include "core/note.h"
 
 #ifdef ANTISD_TORCH
 #include "ops/tensor_errors.h"
@@ -82,18 +84,21 @@ int parse_and_run(int argc, const char* const* argv) {
   for (const Command& command : all_commands()) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.help);
     runs.emplace_back(subcommand, command.add(*subcommand));
+    add_common_flags(*subcommand);
   }
+  check_kinds(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     return 0;
+  } catch (const CLI::CallForAllHelp&) {
+    std::cout << app.help("", CLI::AppFormatMode::All);
+    return 0;
   } catch (const CLI::ParseError& error) {
-    std::string command = "antisd";
-    for (const CLI::App* parsed : app.get_subcommands())
-      command += " " + parsed->get_name();
-    throw InputError(error.what(), {.remedy = fmt::format("see `{} --help`", command)});
+    throw usage_error(app, error, argc, argv);
   }
+  if (is_quiet(app)) silence_notes();
   for (const auto& [subcommand, run] : runs) {
     if (subcommand->parsed()) return run_guarded(run);
   }

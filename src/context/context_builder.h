@@ -9,6 +9,8 @@
 // set's solution, else only its answer (context.fallback = "dataset"); or, with "feedback", none.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +35,10 @@ class ContextBuilder {
                  const PromptRenderer& renderer);
 
   // Gives every response its context, except those whose grade failed: there is no verdict to show.
-  void build(const PromptBatch& prompts, ResponseBatch& batch) const;
+  // A solution is cut to context.max_solution_tokens, and further where the teacher's prompt and
+  // the response would have more than `positions` tokens together. Returns how many were cut.
+  std::int64_t build(const PromptBatch& prompts, ResponseBatch& batch,
+                     std::int64_t positions = std::numeric_limits<std::int64_t>::max()) const;
 
   // The solution to show when there is no correct peer.
   Solution fallback(const Problem& problem) const;
@@ -45,6 +50,8 @@ class ContextBuilder {
                                             const Verdict& verdict) const;
 
  private:
+  void cut_to_fit(const Problem& problem, Solution& solution, std::int64_t positions,
+                  Response& response) const;
   std::vector<Solution> solutions(const PromptBatch& prompts, std::size_t prompt,
                                   const ResponseGroup& group) const;
 
