@@ -8,9 +8,11 @@
 #include "cli/build_info.h"
 #include "cli/command.h"
 #include "cli/tensor_half.h"
+#include "cli/usage.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "core/nearest.h"
+#include "core/note.h"
 
 namespace antisd::inline cli {
 
@@ -91,7 +93,9 @@ int parse_and_run(int argc, const char* const* argv) {
   for (const Command& command : all_commands()) {
     CLI::App* const subcommand = app.add_subcommand(command.name, command.help);
     if (chosen == command.name) run = add_flags(command, *subcommand);
+    add_common_flags(*subcommand);
   }
+  check_kinds(app, argc, argv);
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
     app.parse(arguments);
@@ -101,13 +105,14 @@ int parse_and_run(int argc, const char* const* argv) {
   } catch (const CLI::CallForVersion& version) {
     std::cout << version.what() << "\n";
     return 0;
+  } catch (const CLI::CallForAllHelp&) {
+    std::cout << app.help("", CLI::AppFormatMode::All);
+    return 0;
   } catch (const CLI::ParseError& error) {
-    std::string command = "antisd";
-    for (const CLI::App* parsed : app.get_subcommands())
-      command += " " + parsed->get_name();
-    throw InputError(error.what(), {.remedy = fmt::format("see `{} --help`", command)});
+    throw usage_error(app, error, argc, argv);
   }
   if (!run) throw InputError("the command has to come first", {.remedy = "see `antisd --help`"});
+  if (is_quiet(app)) silence_notes();
   return run();
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/usage.h"
 #include "config/run_config.h"
 #include "core/error.h"
 
@@ -22,7 +23,7 @@ std::function<int()> add_config(CLI::App& app) {
   app.add_option("FILE key=value", options->arguments, "a TOML file and overrides, both optional");
   app.add_flag("--defaults", options->defaults, "every key with its default and help");
   app.add_flag("--docs", options->docs, "every key as a page of Markdown (docs/options.md)");
-  app.footer("Keys:\n" + RunConfig().options().to_help());
+  add_keys_footer(app, "");
   return [options] {
     RunConfig config;
     if (options->docs) {

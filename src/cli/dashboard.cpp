@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/report_file.h"
+#include "core/note.h"
 
 namespace antisd::inline cli {
 namespace {
@@ -20,8 +21,7 @@ int serve_until_interrupted(const DashboardOptions& options) {
   const std::atomic<bool>& interrupted = catch_interrupts();
   Dashboard dashboard(options);
   std::cout << dashboard.url() << std::endl;
-  std::cerr << fmt::format("{} runs below {}; ^C ends\n", dashboard.runs(),
-                           options.folder.string());
+  note(fmt::format("{} runs below {}; ^C ends", dashboard.runs(), options.folder.string()));
   std::thread server([&] { dashboard.serve(); });
   while (!interrupted)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

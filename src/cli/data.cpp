@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "core/error.h"
+#include "core/note.h"
 #include "core/thread_pool.h"
 #include "data/checks.h"
 #include "data/convert.h"
@@ -106,15 +107,15 @@ int convert(const DataCommandOptions& options) {
                                              .map = column_map(options.assignments),
                                              .count_checks = counter,
                                              .threads = threads});
-  std::string note;
+  std::string more;
   if (result.without_tests > 0)
-    note = fmt::format(" ({} left out: no tests)", result.without_tests);
+    more = fmt::format(" ({} left out: no tests)", result.without_tests);
   if (result.counted + result.failed_solutions > 0) {
-    note += fmt::format("; {} solutions pass their tests (tests.checks), {} do not", result.counted,
+    more += fmt::format("; {} solutions pass their tests (tests.checks), {} do not", result.counted,
                         result.failed_solutions);
   }
-  std::cerr << fmt::format("{}: {} of {} rows{}\n", options.output, result.rows_written,
-                           result.rows_read, note);
+  note(fmt::format("{}: {} of {} rows{}", options.output, result.rows_written, result.rows_read,
+                   more));
   return 0;
 }
 
@@ -125,7 +126,9 @@ std::function<int()> add_data(CLI::App& app) {
   app.require_subcommand(1);
 
   CLI::App* show_app = app.add_subcommand("show", "rows as the trainer sees them, as JSONL");
-  show_app->add_option("FILE", options->files, "JSONL, JSON array, Parquet, or countdown:3")
+  show_app
+      ->add_option("FILE", options->files,
+                   "JSONL, CSV, JSON array (each plain or .gz), Parquet, or countdown:3")
       ->required();
   show_app->add_option("--limit", options->limit, "rows per file; 0 is all")
       ->capture_default_str()
@@ -134,7 +137,9 @@ std::function<int()> add_data(CLI::App& app) {
 
   CLI::App* check_app = app.add_subcommand(
       "check", "duplicates, empty answers, over-long prompts, overlap with benchmarks");
-  check_app->add_option("FILE", options->files, "JSONL, JSON array, Parquet, or countdown:3")
+  check_app
+      ->add_option("FILE", options->files,
+                   "JSONL, CSV, JSON array (each plain or .gz), Parquet, or countdown:3")
       ->required();
   check_app->add_option("--against", options->against,
                         "benchmark files whose problems should not be in FILE");
@@ -149,12 +154,14 @@ std::function<int()> add_data(CLI::App& app) {
   add_map_option(*check_app, *options);
 
   CLI::App* convert_app = app.add_subcommand(
-      "convert", "between JSONL, JSON and Parquet; raw code rows become native ones");
-  convert_app->add_option("IN", options->input, "JSONL, JSON array, Parquet, or countdown:3")
+      "convert", "between JSONL, CSV, JSON and Parquet; raw code rows become native ones");
+  convert_app
+      ->add_option("IN", options->input,
+                   "JSONL, CSV, JSON array (each plain or .gz), Parquet, or countdown:3")
       ->required();
   convert_app
       ->add_option("OUT,-o,--output", options->output,
-                   "a .jsonl or .parquet file; - is JSONL on standard output")
+                   "a .jsonl, .csv (or with .gz) or .parquet file; - is JSONL on standard output")
       ->capture_default_str();
   convert_app->add_flag("--force", options->force, "overwrite OUT if it exists");
   convert_app

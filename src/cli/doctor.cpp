@@ -68,18 +68,19 @@ Examination examine_parquet() {
   }
 }
 
-Examination examine_interpreter() {
+std::vector<Examination> examine_interpreter() {
   try {
     const Interpreter python = find_interpreter("");
-    return {"python3", python.numpy,
-            fmt::format("{} {} {}", python.executable.string(), python.version,
-                        python.numpy ? "with numpy (runs graded code)"
-                                     : "runs graded code, but without numpy, which most code "
-                                       "benchmarks import"),
-            "apt-get install python3-numpy, or pip install numpy for that interpreter"};
+    return {
+        {"python3", true,
+         fmt::format("{} {} (runs graded code)", python.executable.string(), python.version), ""},
+        {"numpy", python.numpy,
+         python.numpy ? "graded code can import it"
+                      : "graded code cannot import it, and most code benchmarks do",
+         "apt-get install python3-numpy, or pip install numpy for that interpreter"}};
   } catch (const Error& error) {
-    return {"python3", false, error.problem(),
-            "code rewards need it: apt-get install python3 python3-numpy"};
+    return {{"python3", false, error.problem(),
+             "code rewards need it: apt-get install python3 python3-numpy"}};
   }
 }
 
@@ -157,7 +158,8 @@ std::function<int()> add_doctor(CLI::App&) {
     findings.push_back(examine_ranks(tensors.has_torch, std::string(kBuildInfo.cuda) != "none"));
     findings.push_back(examine_network());
     findings.push_back(examine_parquet());
-    findings.push_back(examine_interpreter());
+    for (Examination& finding : examine_interpreter())
+      findings.push_back(std::move(finding));
     for (Examination& finding : examine_sandbox())
       findings.push_back(std::move(finding));
     findings.push_back(examine_disk());

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/report_file.h"
 #include "core/error.h"
+#include "core/note.h"
 #include "io/atomic_file.h"
 #include "report/run_finder.h"
 
@@ -48,9 +49,8 @@ int report(const ReportOptions& options) {
   const std::vector<Folder> folders = run_folders(options.runs);
   const WrittenReport written = write_report(folders, options.title, options.output);
   write_tables(options, written.comparison);
-  std::cerr << fmt::format("{}: {} run{}, {:.1f} MB\n", options.output, folders.size(),
-                           folders.size() == 1 ? "" : "s",
-                           static_cast<double>(written.bytes) / 1e6);
+  note(fmt::format("{}: {} run{}, {:.1f} MB", options.output, folders.size(),
+                   folders.size() == 1 ? "" : "s", static_cast<double>(written.bytes) / 1e6));
   return 0;
 }
 

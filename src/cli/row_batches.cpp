@@ -7,6 +7,7 @@
 #include "cli/rows.h"
 #include "core/error.h"
 #include "io/jsonl.h"
+#include "io/row_source.h"
 
 namespace antisd::inline cli {
 namespace {
@@ -76,8 +77,8 @@ int run_row_batches(const RowStreamOptions& options, const RowBatches& batches) 
   const bool from_stdin = options.file == "-";
   // With its own buffer, std::cin reports how much has arrived.
   if (from_stdin) std::ios::sync_with_stdio(false);
-  const auto reader = from_stdin ? std::make_unique<JsonlReader>(std::cin, "standard input")
-                                 : std::make_unique<JsonlReader>(options.file);
+  const auto reader = from_stdin ? std::make_unique<RowSource>(std::cin, "standard input")
+                                 : std::make_unique<RowSource>(options.file);
   JsonlWriter writer(std::cout, "standard output");
   PendingRows pending(batches, writer);
   for (;;) {
@@ -87,7 +88,7 @@ int run_row_batches(const RowStreamOptions& options, const RowBatches& batches) 
       if (!reader->next(row)) break;
       pending.add(row);
     } catch (const InputError& error) {
-      if (options.keep_going) {
+      if (options.keep_going && !reader->is_broken()) {
         pending.add_answer(with_id(row, {{"error", error.message()}}));
         continue;
       }

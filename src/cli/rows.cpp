@@ -17,6 +17,7 @@
 #include "core/start_thread.h"
 #include "core/thread_pool.h"
 #include "io/jsonl.h"
+#include "io/row_source.h"
 
 namespace antisd::inline cli {
 
@@ -34,7 +35,8 @@ void throw_placed(const InputError& error, const std::string& where) {
 }
 
 void add_row_stream_options(CLI::App& app, RowStreamOptions& options) {
-  app.add_option("FILE", options.file, "JSONL file, one object per line; - is standard input")
+  app.add_option("FILE", options.file,
+                 "rows: a .jsonl or .csv file, plain or .gz; - is JSONL on standard input")
       ->capture_default_str();
   app.add_flag("--keep-going", options.keep_going,
                "write a bad row as {\"id\",\"error\"} and continue");
@@ -53,7 +55,7 @@ class RowPipeline {
         workers_(workers),
         open_(static_cast<std::size_t>(workers) * 4) {}
 
-  void run(JsonlReader& reader, JsonlWriter& writer) {
+  void run(RowSource& reader, JsonlWriter& writer) {
     std::thread writing = start_thread([&] { write_in_order(writer); });
     std::exception_ptr read_error;  // of the row after all rows that were read
     try {
@@ -75,7 +77,7 @@ class RowPipeline {
 
  private:
   // False at the end or after a row has failed. Throws if no row can be read.
-  bool read_one(JsonlReader& reader) {
+  bool read_one(RowSource& reader) {
     std::future<Json> result;
     try {
       Json row;
@@ -84,7 +86,7 @@ class RowPipeline {
         return answer(options_, work_, row, where);
       });
     } catch (const InputError& error) {
-      if (!options_.keep_going) throw;
+      if (!options_.keep_going || reader.is_broken()) throw;
       std::promise<Json> promise;
       promise.set_value({{"error", error.message()}});
       result = promise.get_future();
@@ -151,8 +153,8 @@ class RowPipeline {
 int run_rows(const RowStreamOptions& options, const std::function<Json(const Json& row)>& work,
              int workers) {
   const bool from_stdin = options.file == "-";
-  const auto reader = from_stdin ? std::make_unique<JsonlReader>(std::cin, "standard input")
-                                 : std::make_unique<JsonlReader>(options.file);
+  const auto reader = from_stdin ? std::make_unique<RowSource>(std::cin, "standard input")
+                                 : std::make_unique<RowSource>(options.file);
   JsonlWriter writer(std::cout, "standard output");
   if (workers > 1) {
     RowPipeline(options, work, workers).run(*reader, writer);
@@ -163,7 +165,7 @@ int run_rows(const RowStreamOptions& options, const std::function<Json(const Jso
     try {
       if (!reader->next(row)) break;
     } catch (const InputError& error) {
-      if (!options.keep_going) {
+      if (!options.keep_going || reader->is_broken()) {
         writer.flush();
         throw;
       }

@@ -48,10 +48,9 @@ int sweep_and_report(SweepSettings settings, const SweepOutput& output, Console&
   }
   const std::vector<ArmOutcome> arms = read_arms(runs);
   if (arms.empty()) {
-    throw RunError(
-        "no run finished a step",
-        {.where = settings.directory.string(),
-         .remedy = "fix the problems in the warnings above; the same command continues"});
+    throw RunError("no run finished a step",
+                   {.where = settings.directory.string(),
+                    .remedy = "fix the problems above; the same command continues"});
   }
   const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
   std::cout << outcome_table(arms, kBaseline,

@@ -44,7 +44,8 @@ void RunConfig::describe_method() {
         "it is named for (the paper's ablations and the two-sided gate)")
       .one_of({"grpo", "sd", "opd", "antisd", "sdpo", "antisd-reverse-kl", "antisd-no-gate",
                "antisd-close-0.90", "antisd-close-0.95", "antisd-multiplicative",
-               "antisd-student-gate", "antisd-no-teacher", "antisd-two-sided"});
+               "antisd-student-gate", "antisd-no-teacher", "antisd-two-sided"})
+      .common_in({"train", "sweep"});
   o.add("method.preset", method.preset,
         "the paper's settings, those of the authors' released code, or a baseline with the plain "
         "group advantage (docs/methods.md); a key that is set beside the preset or after it wins, "

@@ -6,17 +6,22 @@ void RunConfig::describe_pretraining() {
   OptionSet& o = options_;
   o.add("pretrain.source", pretrain.source,
         "documents of `pretrain`: one built-in task (countdown:3, countdown:4, countdown:3+4), or "
-        "files of one kind: .txt, .jsonl with \"text\", .jsonl with \"messages\"");
+        "files of one kind: .txt, .jsonl with \"text\", .jsonl with \"messages\"")
+      .common_in({"pretrain"});
   o.add("pretrain.held_out", pretrain.held_out,
-        "files whose loss is measured; the built-in task has its own held-out problems");
+        "files whose loss is measured; the built-in task has its own held-out problems")
+      .common_in({"pretrain"});
   o.add("pretrain.documents_per_step", pretrain.documents_per_step, "documents per optimizer step")
-      .between(1, 1 << 20);
+      .between(1, 1 << 20)
+      .common_in({"pretrain"});
   o.add("pretrain.sequence_tokens", pretrain.sequence_tokens,
         "text is cut into pieces of this many tokens; longer chats are skipped and counted")
-      .at_least(2);
+      .at_least(2)
+      .common_in({"pretrain"});
   o.add("pretrain.eval_every", pretrain.eval_every,
         "measure the held-out loss and sample every N steps and at the end; 0 is never")
-      .at_least(0);
+      .at_least(0)
+      .common_in({"pretrain"});
   o.add("pretrain.eval_documents", pretrain.eval_documents,
         "number of held-out documents that are measured")
       .between(1, 1 << 20);
@@ -51,7 +56,8 @@ void RunConfig::describe_pretraining() {
   o.add("pretrain.new_model.hidden", pretrain.new_model.hidden,
         "hidden size of a new Qwen3 model with random weights, which takes only the tokenizer from "
         "model.path; 0: train the weights of model.path")
-      .between(0, 1 << 16);
+      .between(0, 1 << 16)
+      .common_in({"pretrain"});
   o.add("pretrain.new_model.layers", pretrain.new_model.layers, "number of layers")
       .between(1, 1024);
   o.add("pretrain.new_model.heads", pretrain.new_model.heads, "number of query heads")

@@ -20,7 +20,8 @@ RunConfig::RunConfig() {
 
 void RunConfig::describe_data_and_model() {
   OptionSet& o = options_;
-  o.add("model.path", model.path, "Hugging Face model directory");
+  o.add("model.path", model.path, "Hugging Face model directory")
+      .common_in({"train", "sweep", "pretrain"});
   o.add("model.dtype", model.dtype,
         "precision of the forward and backward passes; auto is fp32 on a CPU and bf16 on a GPU; "
         "fp16 has three more bits of mantissa than bf16")
@@ -36,7 +37,8 @@ void RunConfig::describe_data_and_model() {
       .one_of({"auto", "true", "false"});
   o.add("model.lora.rank", model.lora.rank,
         "rank of low-rank adapters, which are trained in place of the weights; 0: none")
-      .at_least(0);
+      .at_least(0)
+      .common_in({"train", "sweep"});
   o.add("model.lora.alpha", model.lora.alpha, "adapters are scaled by alpha / rank").above(0);
   o.add("model.lora.targets", model.lora.targets,
         "projections with an adapter, by their names in the model's files");
@@ -44,11 +46,13 @@ void RunConfig::describe_data_and_model() {
         "also in the experts of a sparse model; its router never has one");
 
   o.add("data.train", data.train,
-        "training files (JSONL or Parquet), or problems of the built-in task: countdown:3, "
-        "countdown:4, countdown:3+4:train:8000:seed=7");
+        "training files (JSONL, CSV or Parquet), or problems of the built-in task: countdown:3, "
+        "countdown:4, countdown:3+4:train:8000:seed=7")
+      .common_in({"train", "sweep"});
   o.add("data.template", data.template_name,
         "student prompt for rows that hold a plain problem: math, code, countdown, none, or a text "
-        "that contains {problem}");
+        "that contains {problem}")
+      .common_in({"eval"});
   o.add("data.chat_options", data.chat_options,
         "variables for the chat template, e.g. {enable_thinking = false}");
   o.add("data.map", data.map, "column names, ours = the file's, e.g. {problem = \"question\"}");
@@ -58,11 +62,16 @@ void RunConfig::describe_data_and_model() {
       .at_least(1);
   o.add("data.shuffle", data.shuffle, "reorder the problems every epoch, from the seed");
 
-  o.add("rollout.prompts_per_step", rollout.prompts_per_step, "problems per step").at_least(1);
-  o.add("rollout.group_size", rollout.group_size, "responses per problem (G)").between(2, 4096);
+  o.add("rollout.prompts_per_step", rollout.prompts_per_step, "problems per step")
+      .at_least(1)
+      .common_in({"train", "sweep"});
+  o.add("rollout.group_size", rollout.group_size, "responses per problem (G)")
+      .between(2, 4096)
+      .common_in({"train", "sweep"});
   o.add("rollout.max_sequence_tokens", rollout.max_sequence_tokens,
         "limit on the tokens of prompt and response together")
-      .at_least(2);
+      .at_least(2)
+      .common_in({"train", "sweep"});
   o.add("rollout.temperature", rollout.temperature, "sampling temperature").above(0);
   o.add("rollout.top_p", rollout.top_p,
         "nucleus sampling: sample from the smallest set of tokens with at least this probability; "
@@ -78,8 +87,11 @@ void RunConfig::describe_data_and_model() {
 
 void RunConfig::describe_training() {
   OptionSet& o = options_;
-  o.add("reward.kind", reward.kind, "the grader").one_of({"math", "code", "countdown", "command"});
-  o.add("reward.command", reward.command, "program and arguments for reward.kind = \"command\"");
+  o.add("reward.kind", reward.kind, "the grader")
+      .one_of({"math", "code", "countdown", "command"})
+      .common_in({"train", "sweep", "eval"});
+  o.add("reward.command", reward.command, "program and arguments for reward.kind = \"command\"")
+      .common_in({"eval"});
   o.add("reward.timeout_s", reward.timeout_s, "time limit per grade, in seconds of wall-clock time")
       .above(0);
   o.add("reward.give_up_after", reward.give_up_after,
@@ -103,7 +115,7 @@ void RunConfig::describe_training() {
         "by how much the reward has fallen at rollout.max_sequence_tokens")
       .at_least(0);
 
-  o.add("optim.lr", optim.lr, "learning rate").above(0);
+  o.add("optim.lr", optim.lr, "learning rate").above(0).common_in({"train", "sweep", "pretrain"});
   o.add("optim.betas", optim.betas, "AdamW's two decay rates").between(0, 1);
   o.add("optim.eps", optim.eps, "AdamW's epsilon").above(0);
   o.add("optim.weight_decay", optim.weight_decay, "decoupled weight decay").at_least(0);
@@ -120,8 +132,12 @@ void RunConfig::describe_training() {
         "which the run fits in the GPU's memory. The result is the same")
       .one_of({"auto", "none", "moments", "all"});
 
-  o.add("train.steps", train.steps, "total number of training steps").at_least(0);
-  o.add("train.seed", train.seed, "seed of every random number of the run").at_least(0);
+  o.add("train.steps", train.steps, "total number of training steps")
+      .at_least(0)
+      .common_in({"train", "sweep", "pretrain"});
+  o.add("train.seed", train.seed, "seed of every random number of the run")
+      .at_least(0)
+      .common_in({"pretrain"});
   o.add("train.minibatches", train.minibatches,
         "mini-batches that a step's rollouts are cut into, one optimizer step each")
       .at_least(1);
@@ -160,32 +176,43 @@ void RunConfig::describe_results() {
   OptionSet& o = options_;
   o.add("eval.benches", eval.benches,
         "benchmarks: names of files in eval.dir (aime24), paths, or countdown:4:held-out:512; "
-        "empty: none");
-  o.add("eval.dir", eval.dir, "directory of the benchmarks that are given by name");
-  o.add("eval.every", eval.every, "evaluate every N steps and at the end; 0 is never").at_least(0);
+        "empty: none")
+      .common_in({"train", "sweep", "eval"});
+  o.add("eval.dir", eval.dir, "directory of the benchmarks that are given by name")
+      .common_in({"eval"});
+  o.add("eval.every", eval.every, "evaluate every N steps and at the end; 0 is never")
+      .at_least(0)
+      .common_in({"train", "sweep"});
   o.add("eval.n", eval.n,
         "samples per problem, by benchmark; the entry \"default\" is for those not listed, else 1")
-      .at_least(1);
+      .at_least(1)
+      .common_in({"eval"});
   o.add("eval.k", eval.k, "report pass@k for these k; empty: every power of two up to n")
-      .at_least(1);
-  o.add("eval.temperature", eval.temperature, "sampling temperature; 0 is greedy").at_least(0);
+      .at_least(1)
+      .common_in({"eval"});
+  o.add("eval.temperature", eval.temperature, "sampling temperature; 0 is greedy")
+      .at_least(0)
+      .common_in({"eval"});
   o.add("eval.top_p", eval.top_p,
         "nucleus sampling: sample from the smallest set of tokens with at least this probability; "
         "1 is off")
-      .between(0, 1);
+      .between(0, 1)
+      .common_in({"eval"});
   o.add("eval.max_sequence_tokens", eval.max_sequence_tokens,
         "limit on the tokens of prompt and response together (65536 for Olmo-3-Think)")
-      .at_least(2);
+      .at_least(2)
+      .common_in({"eval"});
 
   o.add("checkpoint.every", checkpoint.every,
         "save a checkpoint every N steps and at the end; 0: only at the end")
-      .at_least(0);
+      .at_least(0)
+      .common_in({"train", "sweep", "pretrain"});
   o.add("checkpoint.keep", checkpoint.keep, "number of newest checkpoints to keep").at_least(1);
   o.add("checkpoint.keep_best", checkpoint.keep_best,
         "metric whose best checkpoint is never deleted, e.g. val-core/aime24/acc/mean@32; empty: "
         "none");
 
-  o.add("record.dir", record.dir, "the run directory");
+  o.add("record.dir", record.dir, "the run directory").common_in({"train", "sweep", "pretrain"});
   o.add("record.rollouts_every", record.rollouts_every,
         "write all rollouts to a file every N steps; 0 is never")
       .at_least(0);

@@ -14,18 +14,42 @@ ContextBuilder::ContextBuilder(const ContextConfig& config, const std::string& t
       picker_(seed, config.peer == "group" ? PeerMode::kGroup : PeerMode::kRollout),
       renderer_(renderer) {}
 
-void ContextBuilder::build(const PromptBatch& prompts, ResponseBatch& batch) const {
+std::int64_t ContextBuilder::build(const PromptBatch& prompts, ResponseBatch& batch,
+                                   std::int64_t positions) const {
+  std::int64_t cut = 0;
   ANTISD_CHECK_EQ(prompts.prompts.size(), batch.groups.size());
   for (std::size_t p = 0; p < batch.groups.size(); ++p) {
     ResponseGroup& group = batch.groups[p];
-    const std::vector<Solution> shown = solutions(prompts, batch, p);
+    const Problem& problem = *prompts.prompts[p].problem;
+    std::vector<Solution> shown = solutions(prompts, batch, p);
     for (std::size_t i = 0; i < group.responses.size(); ++i) {
       Response& response = group.responses[i];
       if (response.verdict.failed()) continue;
-      response.context = {.source = shown[i].source,
-                          .prompt_ids = renderer_.encode(teacher_messages(
-                              *prompts.prompts[p].problem, shown[i], response.verdict))};
+      response.context = {
+          .source = shown[i].source,
+          .prompt_ids = renderer_.encode(teacher_messages(problem, shown[i], response.verdict))};
+      cut_to_fit(problem, shown[i], positions, response);
+      cut += shown[i].text.find(kCutMarker) != std::string::npos;
     }
+  }
+  return cut;
+}
+
+// Leaves the prompt too long where even a short piece of the solution does not fit.
+void ContextBuilder::cut_to_fit(const Problem& problem, Solution& solution, std::int64_t positions,
+                                Response& response) const {
+  constexpr std::int64_t kLeast = 16, kSpare = 8;  // tokens of the solution; of the marker
+  const auto over = [&] {
+    return std::ssize(response.context.prompt_ids) + std::ssize(response.ids) - positions;
+  };
+  if (over() <= 0 || solution.text.empty()) return;
+  const std::string whole = solution.text;
+  std::int64_t budget = std::ssize(renderer_.tokenizer().encode(whole));
+  while (over() > 0 && budget - over() - kSpare >= kLeast) {
+    budget -= over() + kSpare;
+    solution.text = shorten_solution(renderer_.tokenizer(), whole, budget);
+    response.context.prompt_ids =
+        renderer_.encode(teacher_messages(problem, solution, response.verdict));
   }
 }
 

@@ -10,6 +10,8 @@
 // context.control replaces one part of that, to find out what the teacher's term acts on.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,7 +36,10 @@ class ContextBuilder {
                  const PromptRenderer& renderer);
 
   // Gives every response its context, except those whose grade failed: there is no verdict to show.
-  void build(const PromptBatch& prompts, ResponseBatch& batch) const;
+  // A solution is cut to context.max_solution_tokens, and further where the teacher's prompt and
+  // the response would have more than `positions` tokens together. Returns how many were cut.
+  std::int64_t build(const PromptBatch& prompts, ResponseBatch& batch,
+                     std::int64_t positions = std::numeric_limits<std::int64_t>::max()) const;
 
   // The solution to show when there is no correct peer.
   Solution fallback(const Problem& problem) const;
@@ -46,6 +51,8 @@ class ContextBuilder {
                                             const Verdict& verdict) const;
 
  private:
+  void cut_to_fit(const Problem& problem, Solution& solution, std::int64_t positions,
+                  Response& response) const;
   // What the responses of a group are shown.
   std::vector<Solution> solutions(const PromptBatch& prompts, const ResponseBatch& batch,
                                   std::size_t group) const;

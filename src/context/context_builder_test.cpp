@@ -125,6 +125,31 @@ TEST_F(ContextBuilderTest, LongSolutionsLoseTheirMiddleAndNothingElse) {
             words(0, 4) + std::string(kCutMarker) + words(8, 20));
 }
 
+TEST_F(ContextBuilderTest, SolutionsAreCutToTheModelsPositionsAndCounted) {
+  problem_.solution = words(0, 100);
+  const std::vector<Problem> problems = {problem_};
+  const PromptBatch prompts = renderer_.batch(4, problems, std::vector<std::size_t>{0});
+  const auto built = [&](std::int64_t positions, std::int64_t expected_cuts) {
+    ResponseBatch batch;
+    batch.groups = {{{response_with("w10", 0), response_with("w11", 0)}}};
+    batch.groups[0].responses[0].ids.assign(30, 1);
+    batch.groups[0].responses[1].ids.assign(3, 1);
+    EXPECT_EQ(builder().build(prompts, batch, positions), expected_cuts) << positions;
+    return batch;
+  };
+  const ResponseBatch whole = built(1 << 20, 0);
+  const std::int64_t longest = std::ssize(whole[0].context.prompt_ids) + 30;
+  EXPECT_EQ(built(longest, 0)[0].context.prompt_ids, whole[0].context.prompt_ids);
+  const ResponseBatch fitted = built(longest - 20, 1);  // the shorter response fits as it is
+  EXPECT_EQ(fitted[1].context.prompt_ids, whole[1].context.prompt_ids);
+  EXPECT_LE(std::ssize(fitted[0].context.prompt_ids) + 30, longest - 20);
+  EXPECT_GT(std::ssize(fitted[0].context.prompt_ids) + 30, longest - 60);
+  // Too little room for any solution: the caller is told by the length.
+  EXPECT_GT(std::ssize(built(20, 0)[0].context.prompt_ids), 20);
+  config_.max_solution_tokens = 16;
+  built(1 << 20, 2);
+}
+
 TEST_F(ContextBuilderTest, EveryRolloutSeesAnotherOnesSolutionAndItsOwnVerdict) {
   const std::vector<Problem> problems = {problem_, problem_};
   const PromptBatch prompts = renderer_.batch(4, problems, std::vector<std::size_t>{0, 1});

@@ -44,6 +44,15 @@ Option& Option::above(double low) {
   return at_least(low);
 }
 
+Option& Option::common_in(std::vector<std::string> commands) {
+  common_in_ = std::move(commands);
+  return *this;
+}
+
+bool Option::is_common_in(std::string_view command) const {
+  return std::find(common_in_.begin(), common_in_.end(), command) != common_in_.end();
+}
+
 Option& Option::one_of(std::vector<std::string> choices) {
   choices_ = std::move(choices);
   check_value("default");
@@ -181,17 +190,31 @@ std::string OptionSet::to_markdown() const {
   return text;
 }
 
-std::string OptionSet::to_help() const {
+namespace {
+
+template <typename Filter>
+std::string help_lines(const std::deque<Option>& options, const Filter& filter) {
   std::size_t width = 0;
-  for (const Option& option : options_)
-    width = std::max(width, option.key().size());
+  for (const Option& option : options)
+    if (filter(option)) width = std::max(width, option.key().size());
   std::string text;
-  for (const Option& option : options_) {
+  for (const Option& option : options) {
+    if (!filter(option)) continue;
     const std::string range = option.range_text();
     text += fmt::format("  {:<{}}  {} [{}{}{}]\n", option.key(), width, option.help(),
                         option.default_toml(), range.empty() ? "" : "; ", range);
   }
   return text;
+}
+
+}  // namespace
+
+std::string OptionSet::to_help() const {
+  return help_lines(options_, [](const Option&) { return true; });
+}
+
+std::string OptionSet::to_help(std::string_view command) const {
+  return help_lines(options_, [&](const Option& option) { return option.is_common_in(command); });
 }
 
 }  // namespace antisd::inline core

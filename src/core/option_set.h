@@ -48,6 +48,8 @@ class Option {
   Option& at_least(double low);
   Option& above(double low);  // exclusive
   Option& one_of(std::vector<std::string> choices);
+  // Lists the key in the short help of these commands.
+  Option& common_in(std::vector<std::string> commands);
 
   const std::string& key() const { return key_; }  // "section.name"
   std::string section() const;
@@ -58,6 +60,7 @@ class Option {
   std::string type_text() const;   // "integer", "list of strings", ...
   std::string range_text() const;  // "2 to 4096", "paper | released", or ""
   bool was_set() const { return source_ > 0; }
+  bool is_common_in(std::string_view command) const;
 
  private:
   friend struct OptionReader;
@@ -73,6 +76,7 @@ class Option {
   double high_ = std::numeric_limits<double>::infinity();
   bool low_exclusive_ = false;
   std::vector<std::string> choices_;
+  std::vector<std::string> common_in_;
   int source_ = 0;  // 0: the default; files by their order; kCommandLine
 };
 
@@ -102,7 +106,9 @@ class OptionSet {
   // A TOML file with every key. With help, each key is preceded by a comment: help, type, range.
   std::string to_toml(bool with_help) const;
   std::string to_markdown() const;  // a table per section
-  std::string to_help() const;      // "key  help [default; range]" for a terminal
+  // "key  help [default; range]" for a terminal: every key, or the common ones of a command.
+  std::string to_help() const;
+  std::string to_help(std::string_view command) const;
 
   const Option* find(std::string_view key) const;
   const std::deque<Option>& options() const { return options_; }

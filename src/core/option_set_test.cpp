@@ -221,6 +221,10 @@ TEST(OptionSet, HelpAndMarkdownShowDefaultsAndRanges) {
   Sample s;
   s.options.assign("rollout.group_size=5");
   EXPECT_THAT(s.options.to_help(), HasSubstr("responses per prompt [8; 2 to 4096]"));
+  s.options.add("train.more", s.group_size, "further").common_in({"train", "eval"});
+  s.options.add("train.rare", s.lr, "seldom");
+  EXPECT_EQ(s.options.to_help("eval"), "  train.more  further [5]\n");
+  EXPECT_EQ(s.options.to_help("report"), "");
   EXPECT_THAT(s.options.to_markdown(),
               HasSubstr("| `name` | `\"antisd\"` | string, grpo \\| antisd |"));
 }

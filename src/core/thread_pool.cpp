@@ -15,6 +15,7 @@
 #include "core/core_share.h"
 #include "core/cpu_quota.h"
 #include "core/error.h"
+#include "core/note.h"
 #include "core/start_thread.h"
 
 namespace antisd::inline core {
@@ -64,8 +65,8 @@ struct Loop {
 void warn_of_fewer(std::size_t started, int asked, const std::string& reason) {
   static std::atomic<bool> warned = false;
   if (warned.exchange(true)) return;
-  fmt::print(stderr, "antisd: warning: {} of {} threads: {}; continuing with these\n", started,
-             asked, reason);
+  note(fmt::format("antisd: warning: {} of {} threads: {}; continuing with these", started, asked,
+                   reason));
 }
 
 }  // namespace

@@ -8,34 +8,42 @@
 #include "data/code_rows.h"
 #include "data/row_reader.h"
 #include "io/atomic_file.h"
+#include "io/csv.h"
+#include "io/gzip_writer.h"
 #include "io/jsonl.h"
+#include "io/text_source.h"
 
 namespace antisd::inline data {
 namespace {
 
-bool to_parquet(const std::filesystem::path& output) {
-  if (output == kStandardOutput) return false;
+enum class TargetFormat { kJsonl, kCsv, kParquet };
+
+TargetFormat format_of(const std::filesystem::path& output) {
+  if (output == kStandardOutput) return TargetFormat::kJsonl;
   const std::string ending = output.extension().string();
-  if (ending == ".parquet" || ending == ".pq") return true;
-  if (ending == ".jsonl") return false;
+  if (ending == ".parquet" || ending == ".pq") return TargetFormat::kParquet;
+  const std::string inner = without_gz(output).extension().string();
+  if (inner == ".jsonl") return TargetFormat::kJsonl;
+  if (inner == ".csv") return TargetFormat::kCsv;
   throw InputError(fmt::format("cannot tell the format from the ending '{}'", ending),
-                   {.where = output.string(), .remedy = "name the output .jsonl or .parquet"});
+                   {.where = output.string(),
+                    .remedy = "name the output .jsonl, .csv or .parquet; .jsonl.gz or .csv.gz"});
 }
 
 class Converter {
  public:
-  Converter(const std::filesystem::path& input, const ConvertOptions& options, bool parquet)
+  Converter(const std::filesystem::path& input, const ConvertOptions& options, TargetFormat target)
       : reader_(input),
         options_(options),
         parser_(options.map, /*require_answer=*/false),
-        parquet_(parquet),
+        flat_(target != TargetFormat::kJsonl),
         pool_(options.threads - 1) {}
 
   bool next(Json& row) {
     if (taken_ == batch_.size()) read_batch();
     if (batch_.empty()) return false;
     row = std::move(batch_[taken_++]);
-    if (parquet_) store_tests_as_text(row);
+    if (flat_) store_tests_as_text(row);
     ++result_.rows_written;
     return true;
   }
@@ -99,7 +107,7 @@ class Converter {
       *tests = checked_tests(std::move(*tests), reader_.where());
   }
 
-  // A Parquet column has one type: tests of different kinds are stored as JSON text.
+  // Tests of different kinds are stored as JSON text where a column has one type.
   void store_tests_as_text(Json& row) const {
     if (options_.rows == ConvertOptions::Rows::kKeep) return;
     const auto tests = row.find("tests");
@@ -111,32 +119,67 @@ class Converter {
   RowReader reader_;
   const ConvertOptions& options_;
   ProblemParser parser_;
-  bool parquet_;
+  bool flat_;  // a column of the target has one type
   ThreadPool pool_;
   std::vector<Json> batch_;
   std::size_t taken_ = 0;
   ConvertResult result_;
 };
 
+// JSONL or CSV, packed if the name ends in .gz.
+class TextTarget {
+ public:
+  TextTarget(const std::filesystem::path& path, TargetFormat format)
+      : file_(path), format_(format) {
+    if (path.extension() == ".gz")
+      packed_.emplace([this](std::string_view bytes) { file_.write(bytes); });
+  }
+
+  void write(const Json& row) {
+    if (format_ == TargetFormat::kJsonl) return write_text(to_json_line(row) + "\n");
+    if (!csv_) {
+      std::vector<std::string> columns;
+      for (const auto& [key, _] : row.items())
+        columns.push_back(key);
+      csv_.emplace(std::move(columns));
+      write_text(csv_->header());
+    }
+    write_text(csv_->record(row));
+  }
+
+  void commit() {
+    if (packed_) packed_->finish();
+    file_.commit();
+  }
+
+ private:
+  void write_text(std::string_view text) { packed_ ? packed_->write(text) : file_.write(text); }
+
+  AtomicFile file_;
+  const TargetFormat format_;
+  std::optional<GzipWriter> packed_;
+  std::optional<CsvText> csv_;  // with the columns of the first row
+};
+
 }  // namespace
 
 ConvertResult convert_data(const std::filesystem::path& input, const std::filesystem::path& output,
                            const ConvertOptions& options) {
-  const bool parquet = to_parquet(output);
+  const TargetFormat target = format_of(output);
   std::error_code ignored;
   const bool to_stdout = output == kStandardOutput;
   if (!to_stdout && !options.force && std::filesystem::exists(output, ignored)) {
     throw InputError("the file exists already",
                      {.where = output.string(), .remedy = "give another name, or --force"});
   }
-  Converter converter(input, options, parquet);
+  Converter converter(input, options, target);
   const auto check_any = [&] {
     if (converter.result().rows_written > 0) return;
     throw InputError(
         converter.result().rows_read == 0 ? "the file has no rows" : "none of the rows has tests",
         {.where = input.string(), .remedy = "give a file with rows to convert"});
   };
-  if (parquet) {
+  if (target == TargetFormat::kParquet) {
     write_parquet(output, [&](Json& row) {
       if (converter.next(row)) return true;
       check_any();
@@ -152,9 +195,9 @@ ConvertResult convert_data(const std::filesystem::path& input, const std::filesy
     writer.flush();
     return converter.result();
   }
-  AtomicFile file(output);
+  TextTarget file(output, target);
   for (Json row; converter.next(row);)
-    file.write(to_json_line(row) + "\n");
+    file.write(row);
   check_any();
   file.commit();
   return converter.result();

@@ -1,5 +1,5 @@
-// Converts data sets between JSONL, JSON arrays and Parquet, by file extension, and raw rows of the
-// known code data sets (data/code_rows.h) and verl's rows into native rows.
+// Converts data sets between JSONL, CSV, JSON arrays and Parquet, by file ending, and raw rows of
+// the known code data sets (data/code_rows.h) and verl's rows into native rows.
 //
 //   convert_data("HumanEvalPlus.jsonl", "humanevalplus.parquet");
 //   show_data("train.parquet", {.limit = 3}, [](const Json& row) { ... });
@@ -42,8 +42,8 @@ struct ConvertResult {
 inline constexpr const char* kStandardOutput = "-";
 
 // The output appears complete or not at all; kStandardOutput writes JSONL to standard output.
-// InputError for an extension other than .jsonl, .parquet or .pq, an existing output, or a row that
-// cannot be converted.
+// InputError for an ending other than .jsonl, .csv, either with .gz, .parquet or .pq, an existing
+// output, or a row that cannot be converted. A CSV file has the columns of the first row.
 ConvertResult convert_data(const std::filesystem::path& input, const std::filesystem::path& output,
                            const ConvertOptions& options = {});
 

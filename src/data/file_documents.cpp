@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "data/row_reader.h"
-#include "io/atomic_file.h"
+#include "io/text_source.h"
 
 namespace antisd::inline data {
 namespace {
@@ -124,16 +124,17 @@ std::vector<TrainingDocument> read_documents(
     const std::function<void(const std::string&)>& report) {
   Reading reading(text, max_tokens);
   for (const std::string& file : files) {
-    const std::string ending = std::filesystem::path(file).extension().string();
+    const std::string ending = without_gz(file).extension().string();
     if (ending == ".txt" || ending == ".md") {
-      reading.add_text(read_file(file), file);
-    } else if (ending == ".jsonl" || ending == ".json" || ending == ".parquet" || ending == ".pq") {
+      reading.add_text(read_text(file), file);
+    } else if (ending == ".jsonl" || ending == ".json" || ending == ".csv" ||
+               ending == ".parquet" || ending == ".pq") {
       read_rows(file, reading);
     } else {
       throw InputError("neither a task nor a file of documents",
                        {.where = file,
                         .remedy = "name countdown:3, countdown:4 or countdown:3+4, or a .txt, "
-                                  ".jsonl or .parquet file"});
+                                  ".jsonl, .csv or .parquet file"});
     }
   }
   return reading.finish(report);

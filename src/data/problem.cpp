@@ -192,8 +192,8 @@ std::string list_columns(const Json& row) {
   return text.empty() ? "none" : text;
 }
 
-ProblemParser::ProblemParser(ColumnMap map, bool require_answer)
-    : map_(std::move(map)), require_answer_(require_answer) {
+ProblemParser::ProblemParser(ColumnMap map, bool require_answer, bool keep_row)
+    : map_(std::move(map)), require_answer_(require_answer), keep_row_(keep_row) {
   for (const auto& [ours, theirs] : map_) {
     const std::vector<std::string>& names = native_columns();
     if (std::find(names.begin(), names.end(), ours) != names.end()) continue;
@@ -282,6 +282,7 @@ Problem ProblemParser::parse(Json& row, const std::string& where, const std::str
   }
   const bool verl = is_verl_row(row);
   Problem problem;
+  if (keep_row_) problem.row = row;  // before values are moved out of it
   problem.id = read_id(row, verl, where, stem, number);
   if (Json* tests = find(row, "tests", where); tests != nullptr && !tests->is_null()) {
     problem.tests = checked_tests(std::move(*tests), where);

@@ -30,6 +30,7 @@ struct Problem {
   std::optional<std::string> solution;
   std::string source;  // the row's own, else the file's stem
   Json tests;          // of code rows, as `grade code` takes them; null otherwise
+  Json row;            // the whole row as the file has it, if the parser was told to keep it
 };
 
 // The problem's text: `problem`, or the user's text in `messages`.
@@ -55,8 +56,9 @@ std::string list_columns(const Json& row);
 class ProblemParser {
  public:
   // InputError for a map with an unknown column. `require_answer`: a row must have an answer column
-  // or tests; the answer may be empty.
-  explicit ProblemParser(ColumnMap map = {}, bool require_answer = true);
+  // or tests; the answer may be empty. `keep_row`: Problem::row is filled, for a reward that gets
+  // every column.
+  explicit ProblemParser(ColumnMap map = {}, bool require_answer = true, bool keep_row = false);
 
   // Moves values out of `row`. `stem` and `number` form the id of a row without one.
   Problem parse(Json& row, const std::string& where, const std::string& stem,
@@ -71,6 +73,7 @@ class ProblemParser {
 
   ColumnMap map_;
   bool require_answer_;
+  bool keep_row_;
 };
 
 }  // namespace antisd::inline data

@@ -119,7 +119,7 @@ PromptSet PromptSet::load(const PromptSetOptions& options, PromptSetReport* repo
     throw InputError("no data files are given",
                      {.where = "data.train", .remedy = "name at least one"});
   }
-  const ProblemParser parser(options.map, options.require_answer);
+  const ProblemParser parser(options.map, options.require_answer, options.keep_rows);
   Filter filter(options);
   PromptSetReport counts;
   PromptSet set;

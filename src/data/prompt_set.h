@@ -20,6 +20,7 @@ struct PromptSetOptions {
   std::vector<std::string> files;
   ColumnMap map;
   bool require_answer = true;       // see ProblemParser; false if the reward needs no answer
+  bool keep_rows = false;           // see ProblemParser
   bool drop_duplicates = false;     // keep only the first with the same normalised problem text
   bool drop_empty_answers = false;  // rows without tests whose answer is blank
   std::int64_t max_prompt_characters = 0;                    // 0: no limit

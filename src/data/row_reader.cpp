@@ -1,11 +1,10 @@
 #include "data/row_reader.h"
 
-#include <fstream>
 #include <sstream>
 
 #include "core/error.h"
 #include "data/countdown.h"
-#include "io/atomic_file.h"
+#include "io/text_source.h"
 
 namespace antisd::inline data {
 namespace {
@@ -39,9 +38,9 @@ std::size_t end_of_value(std::string_view text, std::size_t position) {
 bool starts_with_array(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe is read only once
-  std::ifstream file(path, std::ios::binary);
+  const std::unique_ptr<std::istream> text = open_text(path);
   char c = 0;
-  while (file.get(c)) {
+  while (text->get(c)) {
     // Skips white space and the bytes of a byte-order mark.
     if (std::string_view(" \t\r\n\xEF\xBB\xBF").find(c) == std::string_view::npos) return c == '[';
   }
@@ -52,10 +51,10 @@ bool starts_with_array(const std::filesystem::path& path) {
 bool holds_evalplus_rows(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe is read only once
-  std::ifstream file(path, std::ios::binary);
+  const std::unique_ptr<std::istream> text = open_text(path);
   std::string line;
   constexpr std::size_t kPeekBytes = 1 << 24;
-  for (char c; line.size() < kPeekBytes && file.get(c) && c != '\n';)
+  for (char c; line.size() < kPeekBytes && text->get(c) && c != '\n';)
     line += c;
   return line.find("\"plus_input\":") != std::string::npos;
 }
@@ -115,7 +114,8 @@ std::string quote_evalplus_inputs(std::string_view line) {
   return quoted;
 }
 
-RowReader::RowReader(const std::filesystem::path& path) : path_(path), stem_(path.stem().string()) {
+RowReader::RowReader(const std::filesystem::path& path)
+    : path_(path), stem_(without_gz(path).stem().string()) {
   std::error_code ignored;
   if (is_countdown_source(path.native())) {
     const CountdownSource source = CountdownSource::parse(path.string());
@@ -123,13 +123,13 @@ RowReader::RowReader(const std::filesystem::path& path) : path_(path), stem_(pat
     array_ = countdown_rows(source);
   } else if (std::filesystem::is_regular_file(path, ignored) && is_parquet(path)) {
     parquet_.emplace(path);
-  } else if (path.extension() == ".json" && starts_with_array(path)) {
-    array_ = parse_json(read_file(path), path.string());
-  } else if (holds_evalplus_rows(path)) {
-    text_ = std::make_unique<std::istringstream>(quote_lines(read_file(path)));
-    jsonl_ = std::make_unique<JsonlReader>(*text_, path.string());
+  } else if (without_gz(path).extension() == ".json" && starts_with_array(path)) {
+    array_ = parse_json(read_text(path), path.string());
+  } else if (without_gz(path).extension() != ".csv" && holds_evalplus_rows(path)) {
+    text_ = std::make_unique<std::istringstream>(quote_lines(read_text(path)));
+    rows_ = std::make_unique<RowSource>(*text_, path.string());
   } else {
-    jsonl_ = std::make_unique<JsonlReader>(path);
+    rows_ = std::make_unique<RowSource>(path);
   }
 }
 
@@ -139,8 +139,8 @@ bool RowReader::next(Json& row) {
     ++row_;
     return true;
   }
-  if (jsonl_) {
-    if (!jsonl_->next(row)) return false;
+  if (rows_) {
+    if (!rows_->next(row)) return false;
     ++row_;
     return true;
   }
@@ -155,7 +155,7 @@ bool RowReader::next(Json& row) {
 
 std::string RowReader::where() const {
   if (parquet_) return parquet_->where();
-  if (jsonl_) return jsonl_->where();
+  if (rows_) return rows_->where();
   return fmt::format("{}:row {}", path_.string(), row_);
 }
 

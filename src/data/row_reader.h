@@ -1,5 +1,5 @@
-// Rows of a data set from any file: JSONL, a JSON array of objects (.json), Parquet; or the
-// problems of a built-in task (data/countdown.h).
+// Rows of a data set from any file: JSONL, CSV, a JSON array of objects (.json), each plain or
+// packed with gzip; Parquet; or the problems of a built-in task (data/countdown.h).
 //
 //   RowReader reader("train.parquet");
 //   for (Json row; reader.next(row);) use(row, reader.where());
@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "io/json.h"
-#include "io/jsonl.h"
 #include "io/parquet.h"
+#include "io/row_source.h"
 
 namespace antisd::inline data {
 
@@ -29,7 +29,7 @@ class RowReader {
   bool next(Json& row);
   std::string where() const;                 // "FILE:LINE" or "FILE:row N" of the last row
   std::int64_t row() const { return row_; }  // number of the last row, from 1, without blank lines
-  const std::string& stem() const { return stem_; }  // the file's name without folder and extension
+  const std::string& stem() const { return stem_; }  // the file's name without folder and ending
 
  private:
   std::filesystem::path path_;
@@ -37,8 +37,8 @@ class RowReader {
   std::int64_t row_ = 0;
   Json array_;  // of a .json file or a built-in task; null otherwise
   std::optional<ParquetReader> parquet_;
-  std::unique_ptr<std::istream> text_;  // read by jsonl_ if the text had to be changed
-  std::unique_ptr<JsonlReader> jsonl_;
+  std::unique_ptr<std::istream> text_;  // of rows_, if the text had to be changed
+  std::unique_ptr<RowSource> rows_;
 };
 
 // JSON text in which the values of the outermost object's members `base_input` and `plus_input` are

@@ -14,13 +14,16 @@
 #include "data/countdown.h"
 #include "data/overlap.h"
 #include "data/row_reader.h"
+#include "io/text_source.h"
+#include "reward/grader.h"
 
 namespace antisd::inline eval {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kEndings = {".jsonl", ".parquet", ".pq", ".json"};
+constexpr std::array kEndings = {".jsonl", ".parquet",  ".pq",     ".json",
+                                 ".csv",   ".jsonl.gz", ".csv.gz", ".json.gz"};
 constexpr double kNearDuplicate = 0.6;
 
 // Files whose name is longer than the benchmark's common name.
@@ -31,16 +34,18 @@ constexpr std::array kAliases = {Alias{"gsm8k", "gsm8k_test"}, Alias{"minerva", 
 constexpr std::array kMath = {"aime24",  "aime25",  "aime26", "hmmt_feb25",
                               "minerva", "math500", "amc23",  "gsm8k"};
 
+bool has_known_ending(const std::string& name) {
+  return std::ranges::any_of(kEndings, [&](const char* ending) { return name.ends_with(ending); });
+}
+
 bool is_path(const std::string& text) {
   if (is_countdown_source(text)) return true;
-  const std::string ending = fs::path(text).extension().string();
-  return text.find('/') != std::string::npos ||
-         std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+  return text.find('/') != std::string::npos || has_known_ending(text);
 }
 
 std::string name_of(const fs::path& file) {
   if (is_countdown_source(file.native())) return CountdownSource::parse(file.string()).name();
-  const std::string stem = file.stem().string();
+  const std::string stem = without_gz(file).stem().string();
   for (const Alias& alias : kAliases)
     if (stem == alias.stem) return alias.name;
   return stem;
@@ -51,9 +56,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string ending = entry.path().extension().string();
-    if (std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end())
-      names.push_back(name_of(entry.path()));
+    if (has_known_ending(entry.path().filename().string())) names.push_back(name_of(entry.path()));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -107,8 +110,8 @@ struct ReadRows {
   std::int64_t with_tests = 0, without_tests = 0;
 };
 
-ReadRows read_rows_of(const fs::path& file) {
-  const ProblemParser parser({}, /*require_answer=*/false);
+ReadRows read_rows_of(const fs::path& file, bool keep_rows) {
+  const ProblemParser parser({}, /*require_answer=*/false, keep_rows);
   ReadRows read{.countdown = is_countdown_source(file.native())};
   RowReader reader(file);
   for (Json row; reader.next(row);) {
@@ -155,7 +158,7 @@ constexpr const char* kTask = "countdown";  // in eval.n: every benchmark of the
 
 // The names for a benchmark in eval.n: its own, its file's, and the built-in task's.
 std::vector<std::string> keys_of(const fs::path& file) {
-  std::vector<std::string> keys = {name_of(file), file.stem().string()};
+  std::vector<std::string> keys = {name_of(file), without_gz(file).stem().string()};
   if (is_countdown_source(file.native())) keys.emplace_back(kTask);
   return keys;
 }
@@ -176,7 +179,7 @@ Benchmark load_benchmark(const std::string& name_or_path, const RunConfig& confi
       is_path(name_or_path) ? fs::path(name_or_path) : find_file(name_or_path, config.eval.dir);
   benchmark.name = name_of(benchmark.file);
   benchmark.n = samples_of(benchmark, config.eval.n);
-  ReadRows read = read_rows_of(benchmark.file);
+  ReadRows read = read_rows_of(benchmark.file, gets_whole_rows(config.reward));
   benchmark.grader = grader_of(benchmark.name, read, config);
   benchmark.problems = std::move(read.problems);
   benchmark.without_tests = read.without_tests;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxLine = 16 << 20;
 constexpr int kMaxStrayLines = 1000;  // answers to abandoned requests, and log lines
 constexpr int kEndMilliseconds = 100;
+constexpr int kSettleMilliseconds = 50;
 constexpr std::size_t kShownErrorLines = 5;
 
 std::string shortened(const std::string& line) {
@@ -82,7 +84,38 @@ class CommandReward::Worker {
     }
   }
 
+  // Waits a moment for lines that no request asked for.
+  void settle() {
+    pollfd wait{channel_.get(), POLLIN, 0};
+    if (buffer_.empty()) poll(&wait, 1, kSettleMilliseconds);
+  }
+
+  // A line that was written before a request asked for it, if one has arrived.
+  std::optional<std::string> unasked_line() {
+    char part[1 << 12];
+    for (ssize_t n; buffer_.size() <= kMaxLine &&
+                    (n = recv(channel_.get(), part, sizeof part, MSG_DONTWAIT)) > 0;)
+      buffer_.append(part, static_cast<std::size_t>(n));
+    const std::size_t end = buffer_.find('\n');
+    if (end == std::string::npos) return std::nullopt;
+    std::string line = buffer_.substr(0, end);
+    buffer_.erase(0, end + 1);
+    return line;
+  }
+
+  // Whether the process answers with an id as it did before, or without as it did before.
+  bool is_consistent(const RewardLine& line) {
+    if (line.kind != RewardLine::kAnswer && line.kind != RewardLine::kOther) return true;
+    if (!line.has_id) return true;
+    if (!gives_ids_) gives_ids_ = line.has_id;
+    return gives_ids_ == line.has_id;
+  }
+
+  bool answers_in_order() const { return gives_ids_ == false; }
+
   std::string first_errors() { return process_->first_errors(); }
+
+  bool has_settled = false;  // its first answer without an id was seen to be the only one
 
  private:
   enum class Wait { kReady, kLate, kEnded };
@@ -119,6 +152,7 @@ class CommandReward::Worker {
   UniqueFd channel_;
   std::optional<SupervisedCommand> process_;
   std::string buffer_;
+  std::optional<bool> gives_ids_;  // in its answers; unknown before the first
 };
 
 CommandReward::CommandReward(CommandRewardOptions options) : options_(std::move(options)) {
@@ -170,12 +204,13 @@ RewardLine read_reward_line(const std::string& text, std::int64_t id) {
     return line;
   }
   Verdict& verdict = line.verdict;
-  if (!answer.is_object() || !answer.contains("id") || !answer.contains("reward")) {
+  if (!answer.is_object() || !answer.contains("reward")) {
     line.kind = RewardLine::kGarbage;
     verdict.reason = "reward.command wrote something other than an answer: " + shortened(text);
     return line;
   }
-  if (answer["id"] != id) {
+  line.has_id = answer.contains("id");
+  if (*line.has_id && answer["id"] != id) {
     line.kind = RewardLine::kOther;
     return line;
   }
@@ -212,8 +247,27 @@ std::string quoted_errors(const std::string& errors) {
 
 }  // namespace
 
+// Whether nothing but log lines was written since the last answer. An answer without an id would
+// be taken for that of the next request.
+bool CommandReward::is_idle(Worker& worker, Verdict& verdict) {
+  if (!worker.answers_in_order()) return true;
+  for (int stray = 0; stray < kMaxStrayLines; ++stray) {
+    const std::optional<std::string> text = worker.unasked_line();
+    if (!text) return true;
+    const RewardLine line = read_reward_line(*text, /*id=*/0);
+    if (line.kind == RewardLine::kLog) {
+      note_log_line(shortened(*text));
+      continue;
+    }
+    verdict.reason = "reward.command writes more lines than it gets requests: " + shortened(*text);
+    return false;
+  }
+  return true;
+}
+
 // The answer to one request, or nothing with the reason in `verdict`.
 bool CommandReward::ask(Worker& worker, const Json& request, Verdict& verdict) {
+  if (!is_idle(worker, verdict)) return false;
   Json row = request;
   {
     const std::lock_guard lock(mutex_);
@@ -226,7 +280,16 @@ bool CommandReward::ask(Worker& worker, const Json& request, Verdict& verdict) {
   std::optional<std::string> text = worker.ask(to_json_line(row) + "\n", deadline, verdict.reason);
   for (int stray = 0; text && stray < kMaxStrayLines; ++stray) {
     const RewardLine line = read_reward_line(*text, id);
+    if (!worker.is_consistent(line)) {
+      verdict.reason = "reward.command answers some requests with an id and some without";
+      return false;
+    }
     if (line.kind == RewardLine::kAnswer || line.kind == RewardLine::kGarbage) {
+      // A program that writes two answers a request does so from its first one on.
+      if (worker.answers_in_order() && !std::exchange(worker.has_settled, true)) {
+        worker.settle();
+        if (!is_idle(worker, verdict)) return false;
+      }
       verdict = line.verdict;
       return line.kind == RewardLine::kAnswer;
     }
@@ -296,7 +359,7 @@ void CommandReward::probe(const Json& request) {
        .remedy = fmt::format(
            "try it by hand: it reads a line like {{\"id\": 1, \"problem\": \"..\", \"answer\": "
            "\"..\", \"response\": \"\"}} and within reward.timeout_s = {} seconds writes one like "
-           "{{\"id\": 1, \"reward\": 0.5}} and flushes it",
+           "{{\"reward\": 0.5}} and flushes it",
            options_.timeout_s)});
 }
 

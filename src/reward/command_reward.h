@@ -1,12 +1,21 @@
-// A user's own reward, in any language: a pool of processes that read one request per line and
-// write one answer per line.
+// A user's own reward, in any language: a pool of processes that read one request per line from
+// standard input and write one answer per line to standard output, flushed.
 //
 //   CommandReward reward({.command = "python3 my_reward.py", .workers = 4});
 //   Verdict verdict = reward.grade({{"problem", "2+2"}, {"response", "4"}});
 //
 // The protocol:
-//   to the process:    {"id": 7, "problem": "2+2", "response": "4"}
-//   from the process:  {"id": 7, "reward": 1.0, "reason": "right"}     reward null: undecided
+//   to the process:    {"problem": "2+2", "answer": "4", "response": "4", "row_id": "sums-1", "id":
+//   7} from the process:  {"reward": 1.0}  or  {"id": 7, "reward": 1.0, "reason": "right"}
+//
+// A request has "problem" (the problem's text), "answer" (text, may be empty), "response" (text),
+// "tests" (where the row has them), "row_id" (the row's own id, or FILE-NUMBER), "id" (the number
+// of the request), and every other column of the row under the file's name for it. Where the row
+// has one of these six names too, the request's value is the one listed here. An answer has
+// "reward", a number from 0 to 1 or null (undecided); "reason", a text for the record, may be
+// absent. A process has one request at a time, so the "id" may be left out: answers are then taken
+// in the order of the requests. A process gives an id in all answers or in none; one that mixes
+// them, or that without ids writes more answers than it got requests, is ended.
 //
 // A process that ends, writes JSON that is not an answer, or does not answer in time is ended and
 // restarted; its request has no reward. Lines with another request's id are skipped, and so are
@@ -17,6 +26,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +49,11 @@ struct RewardLine {
     kLog,     // not JSON
     kGarbage  // JSON, but not an answer
   } kind = kAnswer;
-  Verdict verdict;  // of an answer; for garbage, the reason
+  std::optional<bool> has_id;  // of an answer or another request's; unknown if it is not JSON
+  Verdict verdict;             // of an answer; for garbage, the reason
 };
 
+// A line without an id is the answer.
 RewardLine read_reward_line(const std::string& text, std::int64_t id);
 
 class CommandReward {
@@ -65,6 +77,7 @@ class CommandReward {
  private:
   class Worker;
   bool ask(Worker& worker, const Json& request, Verdict& verdict);
+  bool is_idle(Worker& worker, Verdict& verdict);
   void note_log_line(const std::string& line);
   std::unique_ptr<Worker> acquire();
   void give_back(std::unique_ptr<Worker> worker);

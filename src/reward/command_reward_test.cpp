@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/testing.h"
+#include "reward/grader.h"
 
 namespace antisd::inline reward {
 namespace {
@@ -34,6 +35,9 @@ for line in sys.stdin:
     if do == "flood": sys.stdout.write("x" * (20 << 20)); sys.stdout.flush(); continue
     if do == "close": os.close(1); time.sleep(60)
     if do == "stray": print(json.dumps({"id": -5, "reward": 1}), flush=True)
+    if do == "plain": print(json.dumps({"reward": r["value"]}), flush=True); continue
+    if do == "twice": os.write(1, b'{"reward": 1}\n{"reward": 0}\n'); continue
+    if do == "echo": print(json.dumps({"id": r["id"], "reward": 1, "reason": line}), flush=True); continue
     if do == "raw": print('{"id": %d, "reward": %s}' % (r["id"], r["text"]), flush=True); continue
     print(json.dumps({"id": r["id"], "reward": r.get("value"), "reason": "pid %d" % os.getpid()}), flush=True)
 )py";
@@ -56,6 +60,50 @@ TEST_F(CommandRewardTest, GivesRewards) {
   EXPECT_EQ(second.reward, 1.0);
   EXPECT_EQ(first.reason, second.reason) << "one process serves many requests";
   EXPECT_EQ(reward.grade({{"value", nullptr}}).reward, std::nullopt);
+}
+
+TEST_F(CommandRewardTest, AnswersWithoutAnIdAreTakenInOrder) {
+  CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
+  for (const double value : {0.0, 0.25, 1.0, 0.5})
+    EXPECT_EQ(reward.grade({{"do", "plain"}, {"value", value}}).reward, value);
+  const Verdict mixed = reward.grade({{"value", 1}});
+  EXPECT_EQ(mixed.reward, std::nullopt);
+  EXPECT_THAT(mixed.reason, HasSubstr("some requests with an id and some without"));
+  // A new process may choose again, and is held to it.
+  EXPECT_EQ(reward.grade({{"value", 1}}).reward, 1.0);
+  EXPECT_THAT(reward.grade({{"do", "plain"}, {"value", 1}}).reason, HasSubstr("some without"));
+}
+
+// The second answer would otherwise be that of the next request.
+TEST_F(CommandRewardTest, AnAnswerTooManyIsAFailureAndNoReward) {
+  CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
+  const auto expect_failure = [&](const char* what) {
+    const Verdict verdict = reward.grade({{"do", what}, {"value", 1}});
+    EXPECT_EQ(verdict.reward, std::nullopt) << what;
+    EXPECT_THAT(verdict.reason, HasSubstr("more lines than it gets requests"));
+  };
+  expect_failure("twice");
+  EXPECT_EQ(reward.grade({{"do", "plain"}, {"value", 0.75}}).reward, 0.75);
+  EXPECT_EQ(reward.grade({{"do", "twice"}}).reward, 1.0);  // later it is seen by the next request
+  expect_failure("plain");
+  EXPECT_EQ(reward.grade({{"do", "plain"}, {"value", 0.75}}).reward, 0.75);
+}
+
+TEST_F(CommandRewardTest, TheRequestHasEveryColumnOfTheRow) {
+  const std::unique_ptr<Grader> grader =
+      make_grader({.kind = "command", .command = command_, .timeout_s = 30, .workers = 1});
+  Json row = {{"id", 17},        {"question", "2 + 2"}, {"answer", 4},
+              {"level", {1, 2}}, {"response", "mine"},  {"do", "echo"}};
+  const Problem problem =
+      ProblemParser({{"problem", "question"}}, true, /*keep_row=*/true).parse(row, "f:1", "f", 1);
+  const Json request = Json::parse(grader->grade(grade_request(problem, "four")).reason);
+  EXPECT_TRUE(request["id"].is_number());
+  EXPECT_EQ(request["row_id"], "17");
+  EXPECT_EQ(request["problem"], "2 + 2");
+  EXPECT_EQ(request["question"], "2 + 2");
+  EXPECT_EQ(request["answer"], "4");
+  EXPECT_EQ(request["response"], "four");
+  EXPECT_EQ(request["level"], Json({1, 2}));
 }
 
 TEST_F(CommandRewardTest, FailuresAreNullAndTheNextRequestWorks) {

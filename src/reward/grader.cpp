@@ -60,6 +60,11 @@ class ProgramReward : public Grader {
     Json row = {
         {"problem", request.problem}, {"answer", request.answer}, {"response", request.response}};
     if (!request.tests.is_null()) row["tests"] = request.tests;
+    if (!request.id.empty()) row["row_id"] = request.id;
+    if (request.row.is_object()) {
+      for (const auto& [column, value] : request.row.items())
+        row.emplace(column, Json(value));  // ours win
+    }
     return row;
   }
 
@@ -72,7 +77,13 @@ GradeRequest grade_request(const Problem& problem, std::string response) {
   return {.response = std::move(response),
           .answer = problem.answer,
           .tests = problem.tests,
-          .problem = prompt_text(problem)};
+          .problem = prompt_text(problem),
+          .row = problem.row,
+          .id = problem.id};
+}
+
+bool gets_whole_rows(const RewardConfig& config) {
+  return config.kind == "command";
 }
 
 std::unique_ptr<Grader> make_grader(const RewardConfig& config) {

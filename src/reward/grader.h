@@ -18,9 +18,11 @@ namespace antisd::inline reward {
 
 struct GradeRequest {
   std::string response;
-  std::string answer;  // math
-  Json tests;          // code
-  Json problem;        // countdown: the text or {"numbers", "target"}; command: passed on
+  std::string answer;   // math
+  Json tests;           // code
+  Json problem;         // countdown: the text or {"numbers", "target"}; command: passed on
+  Json row = {};        // command: every column of the problem's row, or null
+  std::string id = {};  // command: the problem's id
 };
 
 // The request for a response to a problem.
@@ -36,6 +38,9 @@ class Grader {
   // Warnings that the user has not seen yet, from any thread that graded.
   virtual std::vector<std::string> take_warnings() { return {}; }
 };
+
+// Whether the kind is given every column of a problem's row (Problem::row).
+bool gets_whole_rows(const RewardConfig& config);
 
 // InputError if the machine lacks what the kind needs (an interpreter, isolation).
 std::unique_ptr<Grader> make_grader(const RewardConfig& config);

@@ -203,10 +203,18 @@ StepRecord Trainer::step() {
   return record;
 }
 
-void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) const {
+void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) {
   if (!method_.needs_teacher()) return;
-  context_.build(prompts, batch);
+  const std::int64_t positions = state_.model.shape().max_positions;
+  const std::int64_t cut = context_.build(prompts, batch, positions);
   check_lengths(batch);
+  if (cut == 0 || cut_said_) return;
+  cut_said_ = true;
+  parts_.recorder.warn(fmt::format(
+      "step {}: {} of {} solutions shown to the teacher were cut in the middle: they are longer "
+      "than context.max_solution_tokens = {}, or the prompt and the response than the model's {} "
+      "positions. Later ones are cut without a message",
+      state_.step + 1, cut, batch.size(), config_.context.max_solution_tokens, positions));
 }
 
 void Trainer::check_lengths(const ResponseBatch& batch) const {

@@ -89,7 +89,7 @@ class Trainer {
   Rollouts roll_out_share(const StepRecord& record, const PromptBatch& prompts, StepTimes& times);
   ResponseBatch sample(const PromptBatch& prompts);
   GradeCounts grade(StepRecord& record);
-  void build_contexts(const PromptBatch& prompts, ResponseBatch& batch) const;
+  void build_contexts(const PromptBatch& prompts, ResponseBatch& batch);
   void check_lengths(const ResponseBatch& batch) const;
   void score_contexts(ResponseBatch& batch) const;
   void score_before(const PromptBatch& prompts, ResponseBatch& batch) const;
@@ -128,6 +128,7 @@ class Trainer {
   StepRow last_row_;
   CheckpointKeeper keeper_;
   std::int64_t ungraded_steps_ = 0;  // consecutive; a resumed run counts from 0
+  bool cut_said_ = false;            // the warning that solutions were cut was given
   AlikeGroups alike_;
   std::set<TokenId> bonus_ids_;      // of method.bonus.words
   bool evaluation_missing_ = false;  // of the last step at which one was due

@@ -88,7 +88,7 @@ std::function<int()> add_demo(CLI::App& app) {
   app.add_option("--device", options->device, "cpu, cuda, cuda:N or auto")->capture_default_str();
   app.add_flag("--full", options->full,
                "the large version: 4 numbers, longer runs (hours on a CPU)");
-  app.add_flag("--quiet", options->quiet, "only warnings and results");
+  app.add_flag("--quiet", options->quiet, "nothing but errors on standard error");
   app.footer("If it is interrupted, the same command continues.");
   return [options] {
     const SweepSettings settings = make_settings(*options);

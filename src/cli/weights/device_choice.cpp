@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/note.h"
 #include "ops/device.h"
 
 namespace antisd::inline cli {
@@ -26,8 +27,8 @@ at::Device choose_device(const std::string& name, int local_rank) {
   if (wanted == "cpu") {
     for (const GpuProblem& problem : library.gpu_problems)
       if (name == "auto" && local_rank == 0)
-        fmt::print(stderr, "antisd: warning: {}, so the CPU is used; {}\n", problem.what,
-                   problem.remedy);
+        note(fmt::format("antisd: warning: {}, so the CPU is used; {}", problem.what,
+                         problem.remedy));
     return at::kCPU;
   }
   for (const DeviceInfo& gpu : library.gpus) {

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/processes.h"
+#include "cli/usage.h"
 #include "cli/weights/device_choice.h"
 #include "cli/weights/model_options.h"
 #include "cli/weights/model_parts.h"
@@ -200,13 +201,13 @@ std::function<int()> add_eval(CLI::App& app) {
   app.add_option("--seed", options->seed, "train.seed, the seed of the samples")
       ->check(CLI::NonNegativeNumber);
   add_device_options(app, options->model);
-  app.add_flag("--quiet", options->quiet, "only warnings on standard error");
-  app.footer(
+  app.add_flag("--quiet", options->quiet, "nothing but errors on standard error");
+  add_keys_footer(
+      app,
       "The summary goes to standard output as JSON, a table to standard error. SIGINT, SIGTERM or "
       "SIGHUP: graded\n"
       "problems stay in the folder, the exit status is 130, and the same command continues.\n"
-      "Keys: eval.*, reward.*, data.template, data.chat_options, model.base_dtype; `antisd config "
-      "--defaults`.");
+      "It uses eval.*, reward.*, data.template, data.chat_options and model.base_dtype.\n");
   add_processes_option(app, options->processes);
   return [options] { return evaluate(*options); };
 }

@@ -22,6 +22,7 @@
 #include "inference/stop_ids.h"
 #include "inference/together.h"
 #include "io/jsonl.h"
+#include "io/row_source.h"
 
 namespace antisd::inline cli {
 namespace {
@@ -142,7 +143,7 @@ class Generator {
     return {{"samples", std::move(samples)}};
   }
 
-  bool read_batch(JsonlReader& reader, bool from_stdin, std::vector<Pending>& batch);
+  bool read_batch(RowSource& reader, bool from_stdin, std::vector<Pending>& batch);
   int answer_rows(const std::function<void()>& call);
   void answer(std::vector<Pending>& batch, JsonlWriter& writer, const std::function<void()>& call);
   void generate(std::span<const RolloutRequest> requests, const std::function<void()>& call,
@@ -169,10 +170,10 @@ bool input_is_there(int milliseconds) {
 }
 
 // False if nothing follows this batch.
-bool Generator::read_batch(JsonlReader& reader, bool from_stdin, std::vector<Pending>& batch) {
+bool Generator::read_batch(RowSource& reader, bool from_stdin, std::vector<Pending>& batch) {
   constexpr std::size_t kMostSequences = 4096;
   const auto fail = [&](const Json& row, const InputError& error) {
-    if (!options_.rows.keep_going) {
+    if (!options_.rows.keep_going || reader.is_broken()) {
       const std::string where = reader.where();
       error_ = error.message().starts_with(where)
                    ? std::make_exception_ptr(error)
@@ -264,8 +265,8 @@ int Generator::run_rows() {
 int Generator::answer_rows(const std::function<void()>& call) {
   const bool from_stdin = options_.rows.file == "-";
   std::ios::sync_with_stdio(false);  // lets std::cin report what it has buffered
-  const auto reader = from_stdin ? std::make_unique<JsonlReader>(std::cin, "standard input")
-                                 : std::make_unique<JsonlReader>(options_.rows.file);
+  const auto reader = from_stdin ? std::make_unique<RowSource>(std::cin, "standard input")
+                                 : std::make_unique<RowSource>(options_.rows.file);
   JsonlWriter writer(std::cout, "standard output");
   bool more = true, any = false;
   while (more && !interrupted_) {
@@ -350,7 +351,7 @@ std::function<int()> add_generate(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30));
   add_device_options(app, options->model);
-  app.add_flag("--quiet", options->quiet, "no progress on standard error");
+  app.add_flag("--quiet", options->quiet, "nothing but errors on standard error");
   add_processes_option(app, options->processes);
   app.footer(
       "Row in: {\"prompt\"}, {\"messages\"} (through the chat template) or {\"prompt_ids\"}.\n"

@@ -14,9 +14,10 @@
 #include "cli/rows.h"
 #include "cli/weights/microscope.h"
 #include "core/error.h"
+#include "core/note.h"
 #include "data/row_reader.h"
 #include "io/atomic_file.h"
-#include "io/jsonl.h"
+#include "io/row_source.h"
 #include "report/inspect/analysis.h"
 #include "report/inspect/report_page.h"
 #include "report/inspect/terminal.h"
@@ -144,7 +145,7 @@ class Inspector {
 
   void read_stream(const std::string& input) {
     if (input == "-") {
-      JsonlReader reader(std::cin, "standard input");
+      RowSource reader(std::cin, "standard input");
       read_rows(reader, "row");
     } else {
       RowReader reader(input);
@@ -177,7 +178,7 @@ class Inspector {
   void refuse(const InputError& error, const std::string& where) {
     if (!options_.keep_going) throw_placed(error, where);
     ++bad_rows_;
-    fmt::print(stderr, "antisd: warning: {}: {}; left out\n", where, error.problem());
+    note(fmt::format("antisd: warning: {}: {}; left out", where, error.problem()));
   }
 
   void take(RolloutRow rollout, const std::string& where) {
@@ -271,10 +272,10 @@ class Inspector {
     if (!one) std::cout << summary_text(whole["summary"]);
     const std::int64_t left_out = without_teacher_ + microscope_.ungraded() + bad_rows_;
     if (left_out > 0) {
-      fmt::print(stderr,
-                 "antisd: warning: left out: {} rows without a teacher, {} responses without a "
-                 "grade, {} bad rows\n",
-                 without_teacher_, microscope_.ungraded(), bad_rows_);
+      note(fmt::format(
+          "antisd: warning: left out: {} rows without a teacher, {} responses without a grade, {} "
+          "bad rows",
+          without_teacher_, microscope_.ungraded(), bad_rows_));
     }
   }
 

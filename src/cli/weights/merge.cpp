@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "core/error.h"
+#include "core/note.h"
 #include "model/adapter_files.h"
 #include "model/weights.h"
 
@@ -37,8 +38,8 @@ int merge(const MergeOptions& options) {
   CausalLm model = load_model(adapter, at::kCPU, at::kFloat, {.base = base});
   merge_adapters(model);
   save_model(model, base, out, options.dtype == "bf16" ? at::kBFloat16 : at::kFloat);
-  fmt::print(stderr, "{} + {} -> {}, {}\n", base.string(), adapter.string(), out.string(),
-             options.dtype);
+  note(fmt::format("{} + {} -> {}, {}", base.string(), adapter.string(), out.string(),
+                   options.dtype));
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/weights/model_parts.h"
 #include "core/error.h"
 #include "inference/finite_scores.h"
+#include "reward/grader.h"
 #include "reward/grading_stage.h"
 
 namespace antisd::inline cli {
@@ -62,7 +63,8 @@ LookRequest Microscope::read(Json row, const std::string& where, const std::stri
     request.reward = reward.get<double>();
   }
   request.problem =
-      ProblemParser(config_.data.map, /*require_answer=*/false).parse(row, where, stem, number);
+      ProblemParser(config_.data.map, /*require_answer=*/false, gets_whole_rows(config_.reward))
+          .parse(row, where, stem, number);
   const bool needs_answer = config_.reward.kind == "math" || config_.reward.kind == "code";
   const bool has_answer = !request.problem.answer.empty() || !request.problem.tests.is_null();
   if (needs_answer && !has_answer && !(request.reward && samples_.value_or(0) == 0)) {

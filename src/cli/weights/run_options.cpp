@@ -6,6 +6,7 @@
 
 #include "cli/build_info.h"
 #include "cli/processes.h"
+#include "cli/usage.h"
 #include "config/config_changes.h"
 #include "core/error.h"
 #include "dist/agreement.h"
@@ -77,13 +78,12 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
   app.add_option("--seed", options.seed, "train.seed")->check(CLI::NonNegativeNumber);
-  app.add_flag("--quiet", options.quiet, "only warnings");
+  app.add_flag("--quiet", options.quiet, "nothing but errors on standard error");
   add_processes_option(app, options.processes);
-  app.footer(
+  add_keys_footer(
+      app,
       "SIGINT, SIGTERM, SIGHUP or SIGUSR1: the step is finished and saved, the exit status is 130; "
-      "a second one exits at once.\n"
-      "Keys:\n" +
-      RunConfig().options().to_help());
+      "a second one exits at once.\n");
 }
 
 void read_config(const RunOptions& options, RunConfig& config) {

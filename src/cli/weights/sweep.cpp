@@ -8,6 +8,7 @@
 #include "cli/finite_number.h"
 #include "cli/interrupt.h"
 #include "cli/sweep_run.h"
+#include "cli/usage.h"
 #include "config/run_config.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
@@ -100,10 +101,11 @@ std::function<int()> add_sweep(CLI::App& app) {
   app.add_option("--device", options->device, "cpu, cuda, cuda:N or auto, for every run")
       ->capture_default_str();
   app.add_option("--report", options->report, "file of the report page [record.dir/report.html]");
-  app.add_flag("--quiet", options->quiet, "only warnings and the final table");
-  app.footer(
+  app.add_flag("--quiet", options->quiet, "nothing but errors on standard error");
+  add_keys_footer(
+      app,
       "Each run has a normal run directory below record.dir. Started again, the sweep continues: "
-      "finished runs are kept, others are resumed.");
+      "finished runs are kept, others are resumed.\n");
   return [options] {
     const SweepSettings settings = make_settings(*options);
     outlive_refused_writes();

@@ -18,6 +18,7 @@
 #include "model/weights.h"
 #include "ops/tensor_errors.h"
 #include "reward/countdown_grader.h"
+#include "reward/grader.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/checkpoint/disk_plan.h"
 #include "run/run_files.h"
@@ -273,6 +274,7 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
   PromptSet problems = PromptSet::load({.files = config.data.train,
                                         .map = config.data.map,
                                         .require_answer = needs_answers,
+                                        .keep_rows = gets_whole_rows(config.reward),
                                         .drop_duplicates = false,
                                         .drop_empty_answers = needs_answers,
                                         .max_prompt_characters = 0,
@@ -313,12 +315,6 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
         fmt::format("rollout.max_sequence_tokens = {} is more than the model's {} "
                     "positions: responses end there",
                     longest, shape.max_positions));
-  } else if (method.needs_teacher() &&
-             longest + config.context.max_solution_tokens > shape.max_positions) {
-    warn(
-        fmt::format("with a solution of context.max_solution_tokens = {} a teacher's "
-                    "prompt and response may not fit the model's {} positions",
-                    config.context.max_solution_tokens, shape.max_positions));
   }
   warn_of_warm_ups(config, method, warn);
   if (const std::string unbounded = unbounded_term_text(method, longest); !unbounded.empty())

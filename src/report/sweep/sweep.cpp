@@ -234,7 +234,7 @@ SweepEnd run_sweep(const SweepSettings& settings, const std::vector<PlannedRun>&
       if (job.state == JobState::kFailed) {
         end.failed.push_back({job.spec.name, failure_message(job)});
         table.clear();
-        console.warn(fmt::format("{}: {}", job.spec.name, end.failed.back().message));
+        console.error(fmt::format("{}: {}", job.spec.name, end.failed.back().message));
       }
     }
     table.draw(lines_of(queue.jobs(), planned, figures, table.columns() >= kColumnsForBars));

@@ -73,7 +73,11 @@ void Console::info(std::string_view text) {
 }
 
 void Console::warn(std::string_view text) {
-  print("warning: " + std::string(text));
+  if (!options_.quiet) print("warning: " + std::string(text));
+}
+
+void Console::error(std::string_view text) {
+  print("antisd: " + std::string(text));
 }
 
 void Console::print(std::string_view text) {

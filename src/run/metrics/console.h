@@ -20,7 +20,7 @@
 namespace antisd::inline run {
 
 struct ConsoleOptions {
-  bool quiet = false;           // only warnings
+  bool quiet = false;           // only errors
   int descriptor = 2;           // standard error
   double line_seconds = 30;     // between plain lines
   double frame_seconds = 0.1;   // between frames of a bar
@@ -38,7 +38,8 @@ class Console {
   Console& operator=(const Console&) = delete;
 
   void info(std::string_view text);
-  void warn(std::string_view text);  // "warning: TEXT", also if quiet
+  void warn(std::string_view text);   // "warning: TEXT"
+  void error(std::string_view text);  // "antisd: TEXT", also if quiet
 
   bool has_bar() const { return is_terminal_ && !options_.quiet; }
 

@@ -196,7 +196,7 @@ TEST(Console, ADumbTerminalGetsNoControls) {
   EXPECT_THAT(screen.bytes(), IsEmpty());
 }
 
-TEST(Console, QuietKeepsWarningsAlone) {
+TEST(Console, QuietKeepsErrorsAlone) {
   for (const bool terminal : {true, false}) {
     Screen screen(terminal);
     Console console({.quiet = true, .descriptor = screen.descriptor(), .line_seconds = 0});
@@ -204,8 +204,9 @@ TEST(Console, QuietKeepsWarningsAlone) {
     bar.update(50);
     console.info("saved");
     console.warn("look");
+    console.error("it failed");
     bar.finish();
-    EXPECT_EQ(screen.bytes(), "warning: look\n");
+    EXPECT_EQ(screen.bytes(), "antisd: it failed\n");
   }
 }
 
