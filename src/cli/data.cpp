@@ -10,6 +10,7 @@
 #include "core/thread_pool.h"
 #include "data/checks.h"
 #include "data/convert.h"
+#include "hub/cache.h"
 #include "io/jsonl.h"
 #include "reward/code/grader.h"
 #include "text/tokenizer/tokenizer.h"
@@ -68,11 +69,19 @@ void add_map_option(CLI::App& app, DataCommandOptions& options) {
                  "our column=the file's; a dot selects a member: --map answer=reward_model.target");
 }
 
+void say(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes)
+    std::cerr << note << "\n";
+}
+
 int show(const DataCommandOptions& options) {
   JsonlWriter writer(std::cout, "standard output");
   for (const std::string& file : options.files) {
-    show_data(file, {.map = column_map(options.assignments), .limit = options.limit},
+    std::vector<std::string> notes;
+    show_data(file,
+              {.map = column_map(options.assignments), .limit = options.limit, .notes = &notes},
               [&](const Json& row) { writer.write(row); });
+    say(notes);
   }
   writer.flush();
   return 0;
@@ -82,13 +91,14 @@ int check(const DataCommandOptions& options) {
   CheckOptions check_options{.map = column_map(options.assignments), .against = options.against};
   std::optional<Tokenizer> tokenizer;
   if (!options.model.empty()) {
-    tokenizer = Tokenizer::load(options.model);
+    tokenizer = Tokenizer::load(model_folder(options.model));
     check_options.max_prompt_tokens = options.max_prompt_tokens;
     check_options.count_tokens = [&](const Problem& problem) {
       return static_cast<std::int64_t>(tokenizer->encode(prompt_text(problem)).size());
     };
   }
   const DataReport report = check_data(options.files, check_options);
+  say(report.notes);
   std::cout << (options.json ? to_json_line(report.to_json()) + "\n" : report.text());
   return 0;
 }
@@ -113,6 +123,7 @@ int convert(const DataCommandOptions& options) {
     note += fmt::format("; {} solutions pass their tests (tests.checks), {} do not", result.counted,
                         result.failed_solutions);
   }
+  say(result.notes);
   std::cerr << fmt::format("{}: {} of {} rows{}\n", options.output, result.rows_written,
                            result.rows_read, note);
   return 0;
@@ -125,7 +136,11 @@ std::function<int()> add_data(CLI::App& app) {
   app.require_subcommand(1);
 
   CLI::App* show_app = app.add_subcommand("show", "rows as the trainer sees them, as JSONL");
-  show_app->add_option("FILE", options->files, "JSONL, JSON array, Parquet, or countdown:3")
+  show_app
+      ->add_option(
+          "FILE", options->files,
+          "JSONL, JSON array, Parquet, a data set's folder or name (openai/gsm8k:main/test), or "
+          "countdown:3")
       ->required();
   show_app->add_option("--limit", options->limit, "rows per file; 0 is all")
       ->capture_default_str()
@@ -134,7 +149,11 @@ std::function<int()> add_data(CLI::App& app) {
 
   CLI::App* check_app = app.add_subcommand(
       "check", "duplicates, empty answers, over-long prompts, overlap with benchmarks");
-  check_app->add_option("FILE", options->files, "JSONL, JSON array, Parquet, or countdown:3")
+  check_app
+      ->add_option(
+          "FILE", options->files,
+          "JSONL, JSON array, Parquet, a data set's folder or name (openai/gsm8k:main/test), or "
+          "countdown:3")
       ->required();
   check_app->add_option("--against", options->against,
                         "benchmark files whose problems should not be in FILE");
@@ -150,7 +169,11 @@ std::function<int()> add_data(CLI::App& app) {
 
   CLI::App* convert_app = app.add_subcommand(
       "convert", "between JSONL, JSON and Parquet; raw code rows become native ones");
-  convert_app->add_option("IN", options->input, "JSONL, JSON array, Parquet, or countdown:3")
+  convert_app
+      ->add_option(
+          "IN", options->input,
+          "JSONL, JSON array, Parquet, a data set's folder or name (openai/gsm8k:main/test), or "
+          "countdown:3")
       ->required();
   convert_app
       ->add_option("OUT,-o,--output", options->output,

@@ -12,6 +12,7 @@
 #include "data/checks.h"
 #include "data/code_rows.h"
 #include "data/countdown.h"
+#include "data/data_source.h"
 #include "data/overlap.h"
 #include "data/row_reader.h"
 
@@ -38,9 +39,14 @@ bool is_path(const std::string& text) {
          std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
+// Of a file, or of a data set that is given by its name; a bare word is a benchmark's name.
+std::string stem_of(const fs::path& file) {
+  return file.has_parent_path() ? find_source(file.string()).stem : file.stem().string();
+}
+
 std::string name_of(const fs::path& file) {
   if (is_countdown_source(file.native())) return CountdownSource::parse(file.string()).name();
-  const std::string stem = file.stem().string();
+  const std::string stem = stem_of(file);
   for (const Alias& alias : kAliases)
     if (stem == alias.stem) return alias.name;
   return stem;
@@ -105,10 +111,11 @@ struct ReadRows {
   bool countdown = false;
   std::vector<Problem> problems = {};
   std::int64_t with_tests = 0, without_tests = 0;
+  std::vector<std::string> notes = {};
 };
 
 ReadRows read_rows_of(const fs::path& file) {
-  const ProblemParser parser({}, /*require_answer=*/false);
+  ProblemParser parser({}, /*require_answer=*/false);
   ReadRows read{.countdown = is_countdown_source(file.native())};
   RowReader reader(file);
   for (Json row; reader.next(row);) {
@@ -127,6 +134,7 @@ ReadRows read_rows_of(const fs::path& file) {
     read.problems.push_back(parser.parse(row, reader.where(), reader.stem(), reader.row()));
     read.with_tests += !read.problems.back().tests.is_null();
   }
+  read.notes = parser.notes();
   return read;
 }
 
@@ -155,7 +163,7 @@ constexpr const char* kTask = "countdown";  // in eval.n: every benchmark of the
 
 // The names for a benchmark in eval.n: its own, its file's, and the built-in task's.
 std::vector<std::string> keys_of(const fs::path& file) {
-  std::vector<std::string> keys = {name_of(file), file.stem().string()};
+  std::vector<std::string> keys = {name_of(file), stem_of(file)};
   if (is_countdown_source(file.native())) keys.emplace_back(kTask);
   return keys;
 }
@@ -180,6 +188,7 @@ Benchmark load_benchmark(const std::string& name_or_path, const RunConfig& confi
   benchmark.grader = grader_of(benchmark.name, read, config);
   benchmark.problems = std::move(read.problems);
   benchmark.without_tests = read.without_tests;
+  benchmark.notes = std::move(read.notes);
   if (benchmark.problems.empty()) {
     throw InputError("the benchmark has no problems",
                      {.where = benchmark.file.string(), .remedy = "give one problem per row"});
@@ -257,7 +266,7 @@ std::vector<std::string> overlap_notes(std::span<const Benchmark> benchmarks,
       texts.push_back(prompt_text(problem));
     indices.emplace_back(texts, kNearDuplicate);
   }
-  const ProblemParser parser(map, /*require_answer=*/false);
+  ProblemParser parser(map, /*require_answer=*/false);
   for (const std::string& file : training_files) {
     std::error_code ignored;
     if (fs::is_fifo(file, ignored)) continue;  // training has already consumed its rows
