@@ -11,6 +11,7 @@
 #include "core/thread_pool.h"
 #include "data/checks.h"
 #include "data/convert.h"
+#include "hub/cache.h"
 #include "io/jsonl.h"
 #include "reward/code/grader.h"
 #include "text/tokenizer/tokenizer.h"
@@ -69,11 +70,19 @@ void add_map_option(CLI::App& app, DataCommandOptions& options) {
                  "our column=the file's; a dot selects a member: --map answer=reward_model.target");
 }
 
+void say(const std::vector<std::string>& notes) {
+  for (const std::string& text : notes)
+    note(text);
+}
+
 int show(const DataCommandOptions& options) {
   JsonlWriter writer(std::cout, "standard output");
   for (const std::string& file : options.files) {
-    show_data(file, {.map = column_map(options.assignments), .limit = options.limit},
+    std::vector<std::string> notes;
+    show_data(file,
+              {.map = column_map(options.assignments), .limit = options.limit, .notes = &notes},
               [&](const Json& row) { writer.write(row); });
+    say(notes);
   }
   writer.flush();
   return 0;
@@ -83,13 +92,14 @@ int check(const DataCommandOptions& options) {
   CheckOptions check_options{.map = column_map(options.assignments), .against = options.against};
   std::optional<Tokenizer> tokenizer;
   if (!options.model.empty()) {
-    tokenizer = Tokenizer::load(options.model);
+    tokenizer = Tokenizer::load(model_folder(options.model));
     check_options.max_prompt_tokens = options.max_prompt_tokens;
     check_options.count_tokens = [&](const Problem& problem) {
       return static_cast<std::int64_t>(tokenizer->encode(prompt_text(problem)).size());
     };
   }
   const DataReport report = check_data(options.files, check_options);
+  say(report.notes);
   std::cout << (options.json ? to_json_line(report.to_json()) + "\n" : report.text());
   return 0;
 }
@@ -114,6 +124,7 @@ int convert(const DataCommandOptions& options) {
     more += fmt::format("; {} solutions pass their tests (tests.checks), {} do not", result.counted,
                         result.failed_solutions);
   }
+  say(result.notes);
   note(fmt::format("{}: {} of {} rows{}", options.output, result.rows_written, result.rows_read,
                    more));
   return 0;
@@ -128,7 +139,8 @@ std::function<int()> add_data(CLI::App& app) {
   CLI::App* show_app = app.add_subcommand("show", "rows as the trainer sees them, as JSONL");
   show_app
       ->add_option("FILE", options->files,
-                   "JSONL, CSV, JSON array (each plain or .gz), Parquet, or countdown:3")
+                   "JSONL, CSV, JSON array (each plain or .gz), Parquet, a data set's folder or "
+                   "name (openai/gsm8k:main/test), or countdown:3")
       ->required();
   show_app->add_option("--limit", options->limit, "rows per file; 0 is all")
       ->capture_default_str()
@@ -139,7 +151,8 @@ std::function<int()> add_data(CLI::App& app) {
       "check", "duplicates, empty answers, over-long prompts, overlap with benchmarks");
   check_app
       ->add_option("FILE", options->files,
-                   "JSONL, CSV, JSON array (each plain or .gz), Parquet, or countdown:3")
+                   "JSONL, CSV, JSON array (each plain or .gz), Parquet, a data set's folder or "
+                   "name (openai/gsm8k:main/test), or countdown:3")
       ->required();
   check_app->add_option("--against", options->against,
                         "benchmark files whose problems should not be in FILE");
@@ -157,7 +170,8 @@ std::function<int()> add_data(CLI::App& app) {
       "convert", "between JSONL, CSV, JSON and Parquet; raw code rows become native ones");
   convert_app
       ->add_option("IN", options->input,
-                   "JSONL, CSV, JSON array (each plain or .gz), Parquet, or countdown:3")
+                   "JSONL, CSV, JSON array (each plain or .gz), Parquet, a data set's folder or "
+                   "name (openai/gsm8k:main/test), or countdown:3")
       ->required();
   convert_app
       ->add_option("OUT,-o,--output", options->output,

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/rows.h"
 #include "core/error.h"
+#include "hub/cache.h"
 #include "io/atomic_file.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer_config.h"
@@ -41,7 +42,7 @@ Json chat_variables(const Json& row, const Json& special_tokens) {
 
 std::function<int()> add_render(CLI::App& app) {
   const auto options = std::make_shared<RenderOptions>();
-  app.add_option("MODEL", options->model, "Hugging Face model directory");
+  app.add_option("MODEL", options->model, "Hugging Face model directory, or a name");
   add_row_stream_options(app, options->rows);
   app.add_option("--template", options->template_file,
                  "a Jinja file instead of the model's own template");
@@ -52,7 +53,8 @@ std::function<int()> add_render(CLI::App& app) {
   return [options] {
     // Without MODEL the only positional is FILE.
     if (!options->template_file.empty() && options->rows.file == "-" && !options->model.empty() &&
-        !std::filesystem::is_directory(options->model)) {
+        !std::filesystem::is_directory(options->model) &&
+        pinned_model(options->model) == options->model) {
       options->rows.file = std::exchange(options->model, "");
     }
     if (options->model.empty() && options->template_file.empty()) {
@@ -61,11 +63,11 @@ std::function<int()> add_render(CLI::App& app) {
     }
     const ChatTemplate chat_template =
         options->template_file.empty()
-            ? ChatTemplate::load(options->model)
+            ? ChatTemplate::load(model_folder(options->model))
             : ChatTemplate(read_file(options->template_file), options->template_file);
     Json special_tokens = Json::object();
     if (!options->model.empty())
-      special_tokens = TokenizerConfig::load(options->model).special_tokens;
+      special_tokens = TokenizerConfig::load(model_folder(options->model)).special_tokens;
     return run_rows(options->rows, [&](const Json& row) -> Json {
       return {{"text", chat_template.render(chat_variables(row, special_tokens))}};
     });

@@ -153,6 +153,7 @@ DataReport check_data(const std::vector<std::string>& files, const CheckOptions&
     report.files.emplace_back(files[i], counts.rows_of_files[i]);
   }
   report.rows = counts.read;
+  report.notes = counts.notes;
   report.near_duplicate = options.near_duplicate;
   check_rows(prompts, options, report);
   for (const std::string& file : options.against) {

@@ -56,6 +56,7 @@ struct DataReport {
   std::int64_t longest_prompt = 0;  // in the unit of long_limit
   double near_duplicate = 0.0;
   std::vector<BenchmarkOverlap> overlaps;
+  std::vector<std::string> notes;  // which columns were read under other names
 
   bool clean() const;  // no findings
   std::string text() const;

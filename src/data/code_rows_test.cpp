@@ -305,7 +305,7 @@ TEST(CodeRows, AnyTypeAnywhere) {
       R"({"question": "q", "test_cases": ["t"]})",
       R"({"id": "1", "problem": "p", "answer": "a", "solution": "s", "source": "x", "tests": {"kind": "stdio", "cases": [{"input": "", "output": ""}]}})",
       R"({"data_source": "d", "prompt": [{"role": "user", "content": "c"}], "reward_model": {"ground_truth": {"target": "t", "solution": "s"}}, "extra_info": {"index": 1}})"};
-  const ProblemParser parser({}, false);
+  ProblemParser parser({}, false);
   const auto try_row = [&](const Json& row) {
     const auto careful = [&](auto&& action) {
       try {
@@ -353,7 +353,7 @@ TEST(CodeRowsRealData, EveryFileConverts) {
                                                           {"rllm_test_code_contests.json", 165},
                                                           {"rllm_test_codeforces.json", 408},
                                                           {"openinstruct_acecode_sample.jsonl", 1}};
-  const ProblemParser parser;
+  ProblemParser parser;
   for (const auto& [name, expected] : files) {
     RowReader reader(shared_data(std::string("code/") + name));
     int count = 0;

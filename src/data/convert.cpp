@@ -64,6 +64,7 @@ class Converter {
       check_tests(row);
       batch_.push_back(std::move(row));
     }
+    result_.notes = parser_.notes();
     if (options_.count_checks && options_.rows != ConvertOptions::Rows::kKeep) record_checks();
   }
 
@@ -205,12 +206,13 @@ ConvertResult convert_data(const std::filesystem::path& input, const std::filesy
 
 std::int64_t show_data(const std::filesystem::path& input, const ShowOptions& options,
                        const std::function<void(const Json&)>& emit) {
-  const ProblemParser parser(options.map, /*require_answer=*/false);
+  ProblemParser parser(options.map, /*require_answer=*/false);
   RowReader reader(input);
   std::int64_t shown = 0;
   for (Json row; (options.limit == 0 || shown < options.limit) && reader.next(row); ++shown) {
     emit(to_row(parser.parse(row, reader.where(), reader.stem(), reader.row())));
   }
+  if (options.notes != nullptr) *options.notes = parser.notes();
   return shown;
 }
 

@@ -37,6 +37,7 @@ struct ConvertResult {
   std::int64_t without_tests = 0;     // code rows dropped because they have no tests
   std::int64_t counted = 0;           // rows whose solution passed, with tests.checks
   std::int64_t failed_solutions = 0;  // rows whose solution fails its own tests
+  std::vector<std::string> notes;     // ProblemParser::notes()
 };
 
 inline constexpr const char* kStandardOutput = "-";
@@ -49,7 +50,8 @@ ConvertResult convert_data(const std::filesystem::path& input, const std::filesy
 
 struct ShowOptions {
   ColumnMap map;
-  std::int64_t limit = 0;  // 0: all rows
+  std::int64_t limit = 0;                     // 0: all rows
+  std::vector<std::string>* notes = nullptr;  // gets ProblemParser::notes()
 };
 
 // Passes on the rows as the trainer sees them (to_row). Returns their number.

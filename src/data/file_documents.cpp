@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "data/data_source.h"
 #include "data/row_reader.h"
 #include "io/text_source.h"
 
@@ -127,6 +128,8 @@ std::vector<TrainingDocument> read_documents(
     const std::string ending = without_gz(file).extension().string();
     if (ending == ".txt" || ending == ".md") {
       reading.add_text(read_text(file), file);
+    } else if (find_source(file).is_data_set) {
+      read_rows(file, reading);
     } else if (ending == ".jsonl" || ending == ".json" || ending == ".csv" ||
                ending == ".parquet" || ending == ".pq") {
       read_rows(file, reading);
@@ -134,7 +137,7 @@ std::vector<TrainingDocument> read_documents(
       throw InputError("neither a task nor a file of documents",
                        {.where = file,
                         .remedy = "name countdown:3, countdown:4 or countdown:3+4, or a .txt, "
-                                  ".jsonl, .csv or .parquet file"});
+                                  ".jsonl, .csv or .parquet file, or a data set's name"});
     }
   }
   return reading.finish(report);

@@ -6,6 +6,7 @@
 #include "core/nearest.h"
 #include "core/utf8.h"
 #include "data/code_rows.h"
+#include "data/column_aliases.h"
 
 namespace antisd::inline data {
 namespace {
@@ -16,12 +17,10 @@ const std::vector<std::string>& native_columns() {
   return names;
 }
 
-// Names that other data sets use for `problem` and `answer`, for suggestions only.
+// Names that may stand for `problem` and `answer` but often mean something else: suggestions only.
 const std::vector<std::string>& likely_names(const std::string& column) {
-  static const std::vector<std::string> problems = {
-      "question", "query", "instruction", "input", "text", "problem_statement", "statement"};
-  static const std::vector<std::string> answers = {
-      "final_answer", "expected_answer", "ground_truth", "target", "label", "gt"};
+  static const std::vector<std::string> problems = {"input", "text", "statement"};
+  static const std::vector<std::string> answers = {"target", "label", "solution", "output"};
   static const std::vector<std::string> none;
   return column == "problem" ? problems : column == "answer" ? answers : none;
 }
@@ -220,11 +219,25 @@ Json* ProblemParser::find(Json& row, const std::string& column, const std::strin
                    {.where = where, .remedy = "correct data.map"});
 }
 
-void ProblemParser::read_prompt(Json& row, bool verl, const std::string& where,
-                                Problem& problem) const {
+void ProblemParser::note(const std::string& what) {
+  std::string text = stem_ + ": " + what;
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end())
+    notes_.push_back(std::move(text));
+}
+
+// The column under a name that other data sets use, if data.map says nothing.
+Json* ProblemParser::find_usual(Json& row, const std::string& column, const std::string& where) {
+  const std::optional<std::string> name = find_alias(row, column, where);
+  if (!name) return nullptr;
+  note(fmt::format("{} is read as {}", *name, column));
+  return member(row, *name);
+}
+
+void ProblemParser::read_prompt(Json& row, bool verl, const std::string& where, Problem& problem) {
   const bool prompt_first = map_.contains("prompt") || (verl && !map_.contains("problem"));
   Json* value = find(row, prompt_first ? "prompt" : "problem", where);
   if (value == nullptr) value = find(row, prompt_first ? "problem" : "prompt", where);
+  if (value == nullptr) value = find_usual(row, "problem", where);
   if (value == nullptr) throw_missing(row, "problem", where);
   if (value->is_array()) {
     problem.messages = read_messages(*value, where);
@@ -237,8 +250,16 @@ void ProblemParser::read_prompt(Json& row, bool verl, const std::string& where,
   }
 }
 
-void ProblemParser::read_answer(Json& row, bool verl, const std::string& where,
-                                Problem& problem) const {
+// The answer that a solution ends with, where no column holds it alone.
+void ProblemParser::read_stated_answer(Problem& problem) {
+  if (const auto answer = answer_after_marks(problem.answer)) {
+    if (!problem.solution) problem.solution = problem.answer;
+    problem.answer = *answer;
+    note("the text behind #### is read as answer");
+  }
+}
+
+void ProblemParser::read_answer(Json& row, bool verl, const std::string& where, Problem& problem) {
   Json* value = find(row, "answer", where);
   bool from_verl = false;
   if (value == nullptr && verl) {
@@ -246,17 +267,29 @@ void ProblemParser::read_answer(Json& row, bool verl, const std::string& where,
     from_verl = true;
     // As in RLVR-Decomposed: {"question", "solution", "target"}.
     if (value->is_object() && value->contains("target")) {
-      if (Json* solution = member(*value, "solution"); solution && solution->is_string()) {
+      Json* solution = member(*value, "solution");
+      if (solution != nullptr && solution->is_string() && !problem.solution)
         problem.solution = take_text("solution", *solution, where);
-      }
       value = member(*value, "target");
     }
   }
-  if (value == nullptr) {
-    if (require_answer_ && problem.tests.is_null()) throw_missing(row, "answer", where);
+  const bool mapped = map_.contains("answer");
+  if (value == nullptr && !mapped && problem.tests.is_null())
+    value = find_usual(row, "answer", where);
+  if (value != nullptr) {
+    problem.answer = answer_text(*value, from_verl, where);
+    if (!mapped) read_stated_answer(problem);
     return;
   }
-  problem.answer = answer_text(*value, from_verl, where);
+  if (!problem.tests.is_null()) return;
+  if (problem.solution) {
+    if (const auto answer = boxed_answer(*problem.solution)) {
+      problem.answer = *answer;
+      note("\\boxed{} of solution is read as answer");
+      return;
+    }
+  }
+  if (require_answer_) throw_missing(row, "answer", where);
 }
 
 std::string ProblemParser::read_id(Json& row, bool verl, const std::string& where,
@@ -273,7 +306,8 @@ std::string ProblemParser::read_id(Json& row, bool verl, const std::string& wher
 }
 
 Problem ProblemParser::parse(Json& row, const std::string& where, const std::string& stem,
-                             std::int64_t number) const {
+                             std::int64_t number) {
+  stem_ = stem;
   if (map_.empty() && is_raw_code_row(row)) {
     throw InputError("a raw row of a code data set; the trainer needs native tests",
                      {.where = where,
@@ -287,11 +321,12 @@ Problem ProblemParser::parse(Json& row, const std::string& where, const std::str
   if (Json* tests = find(row, "tests", where); tests != nullptr && !tests->is_null()) {
     problem.tests = checked_tests(std::move(*tests), where);
   }
+  if (Json* solution = find(row, "solution", where); solution != nullptr && !solution->is_null()) {
+    Json copy = *solution;  // data.map may take the answer from the same column
+    problem.solution = take_text("solution", copy, where);
+  }
   read_answer(row, verl, where, problem);
   read_prompt(row, verl, where, problem);
-  if (Json* solution = find(row, "solution", where); solution != nullptr && !solution->is_null()) {
-    problem.solution = take_text("solution", *solution, where);
-  }
   Json* source = find(row, "source", where);
   if (source == nullptr && verl) source = member(row, "data_source");
   problem.source =

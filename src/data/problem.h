@@ -4,7 +4,9 @@
 //                "tests"?}
 // verl's rows:  {"data_source", "prompt": chat list, "ability",
 //                "reward_model": {"ground_truth"}, "extra_info": {"index"}}
-// Other names need a column map: {"answer": "reward_model.target"}.
+// Rows with the usual names of other data sets (question, final_answer, ...: data/column_aliases.h)
+// are read too, and the parser says which column it took. All others need a column map:
+// {"answer": "reward_model.target"}.
 #pragma once
 
 #include <cstdint>
@@ -61,19 +63,26 @@ class ProblemParser {
   explicit ProblemParser(ColumnMap map = {}, bool require_answer = true, bool keep_row = false);
 
   // Moves values out of `row`. `stem` and `number` form the id of a row without one.
-  Problem parse(Json& row, const std::string& where, const std::string& stem,
-                std::int64_t number) const;
+  Problem parse(Json& row, const std::string& where, const std::string& stem, std::int64_t number);
+
+  // What was read from columns of other names, each once: "gsm8k: question is read as problem".
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   Json* find(Json& row, const std::string& column, const std::string& where) const;
-  void read_prompt(Json& row, bool verl, const std::string& where, Problem& problem) const;
-  void read_answer(Json& row, bool verl, const std::string& where, Problem& problem) const;
+  Json* find_usual(Json& row, const std::string& column, const std::string& where);
+  void read_prompt(Json& row, bool verl, const std::string& where, Problem& problem);
+  void read_answer(Json& row, bool verl, const std::string& where, Problem& problem);
+  void read_stated_answer(Problem& problem);
+  void note(const std::string& what);
   std::string read_id(Json& row, bool verl, const std::string& where, const std::string& stem,
                       std::int64_t number) const;
 
   ColumnMap map_;
   bool require_answer_;
   bool keep_row_;
+  std::string stem_;  // of the row that is being read
+  std::vector<std::string> notes_;
 };
 
 }  // namespace antisd::inline data

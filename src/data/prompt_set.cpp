@@ -111,6 +111,8 @@ std::string PromptSetReport::text() const {
         fmt::format("; {} left out: {} ({}{})", rows.count, rows.reason, join(rows.examples),
                     rows.count > static_cast<std::int64_t>(rows.examples.size()) ? ", ..." : "");
   }
+  for (const std::string& note : notes)
+    text += "; " + note;
   return text;
 }
 
@@ -119,7 +121,7 @@ PromptSet PromptSet::load(const PromptSetOptions& options, PromptSetReport* repo
     throw InputError("no data files are given",
                      {.where = "data.train", .remedy = "name at least one"});
   }
-  const ProblemParser parser(options.map, options.require_answer, options.keep_rows);
+  ProblemParser parser(options.map, options.require_answer, options.keep_rows);
   Filter filter(options);
   PromptSetReport counts;
   PromptSet set;
@@ -142,6 +144,7 @@ PromptSet PromptSet::load(const PromptSetOptions& options, PromptSetReport* repo
                        {.where = file, .remedy = "give one problem per row"});
     }
   }
+  counts.notes = parser.notes();
   counts.kept = static_cast<std::int64_t>(set.problems_.size());
   if (report != nullptr) *report = counts;
   if (set.problems_.empty()) {

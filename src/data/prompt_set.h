@@ -39,6 +39,7 @@ struct PromptSetReport {
   std::int64_t kept = 0;
   std::vector<std::int64_t> rows_of_files;  // rows read, file by file
   std::vector<DroppedRows> dropped;
+  std::vector<std::string> notes;  // ProblemParser::notes()
 
   std::string text() const;  // one line
 };

@@ -110,12 +110,12 @@ TEST_F(PromptSetTest, MapReachesAnyColumn) {
 
 TEST_F(PromptSetTest, ErrorsNamePlaceColumnsAndRemedy) {
   EXPECT_THAT(
-      error("{\"problem\": \"p\", \"answer\": \"a\"}\n{\"question\": \"q\", \"answer\": \"1\"}"),
-      EndsWith("rows.jsonl:2: no column 'problem'; the row has: question, answer; name it in "
-               "the config: data.map = {problem = \"question\"}"));
-  EXPECT_THAT(error(R"({"problem": "q", "final_answer": "1", "m": {"a": 1, "b": 2}})"),
-              AllOf(HasSubstr("no column 'answer'; the row has: problem, final_answer, m.a, m.b"),
-                    HasSubstr("data.map = {answer = \"final_answer\"}")));
+      error("{\"problem\": \"p\", \"answer\": \"a\"}\n{\"text\": \"q\", \"answer\": \"1\"}"),
+      EndsWith("rows.jsonl:2: no column 'problem'; the row has: text, answer; name it in "
+               "the config: data.map = {problem = \"text\"}"));
+  EXPECT_THAT(error(R"({"problem": "q", "label": "1", "m": {"a": 1, "b": 2}})"),
+              AllOf(HasSubstr("no column 'answer'; the row has: problem, label, m.a, m.b"),
+                    HasSubstr("data.map = {answer = \"label\"}")));
   EXPECT_THAT(error(R"({"problem": "q", "x": 1})"), HasSubstr("{answer = \"THEIR_COLUMN\"}"));
   EXPECT_THAT(error("{}"), HasSubstr("the row has: none"));
   EXPECT_THAT(error(R"({"problem": 3, "answer": ""})"),

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "data/countdown.h"
+#include "data/data_source.h"
 #include "io/text_source.h"
 
 namespace antisd::inline data {
@@ -114,8 +115,20 @@ std::string quote_evalplus_inputs(std::string_view line) {
   return quoted;
 }
 
-RowReader::RowReader(const std::filesystem::path& path)
-    : path_(path), stem_(without_gz(path).stem().string()) {
+RowReader::RowReader(const std::filesystem::path& source) {
+  DataSource found = find_source(source.string());
+  stem_ = std::move(found.stem);
+  files_ = std::move(found.files);
+  open(files_[opened_++]);
+}
+
+void RowReader::open(const std::filesystem::path& path) {
+  path_ = path;
+  array_ = Json();
+  taken_ = 0;
+  parquet_.reset();
+  rows_.reset();
+  text_.reset();
   std::error_code ignored;
   if (is_countdown_source(path.native())) {
     const CountdownSource source = CountdownSource::parse(path.string());
@@ -134,6 +147,14 @@ RowReader::RowReader(const std::filesystem::path& path)
 }
 
 bool RowReader::next(Json& row) {
+  while (!next_of_file(row)) {
+    if (opened_ == files_.size()) return false;
+    open(files_[opened_++]);
+  }
+  return true;
+}
+
+bool RowReader::next_of_file(Json& row) {
   if (parquet_) {
     if (!parquet_->next(row)) return false;
     ++row_;
@@ -144,8 +165,9 @@ bool RowReader::next(Json& row) {
     ++row_;
     return true;
   }
-  if (row_ == static_cast<std::int64_t>(array_.size())) return false;
-  row = std::move(array_[static_cast<std::size_t>(row_++)]);
+  if (taken_ == array_.size()) return false;
+  row = std::move(array_[taken_++]);
+  ++row_;
   if (!row.is_object()) {
     throw InputError(fmt::format("a JSON {} where an object is expected", row.type_name()),
                      {.where = where(), .remedy = "write an array of objects"});
@@ -156,7 +178,7 @@ bool RowReader::next(Json& row) {
 std::string RowReader::where() const {
   if (parquet_) return parquet_->where();
   if (rows_) return rows_->where();
-  return fmt::format("{}:row {}", path_.string(), row_);
+  return fmt::format("{}:row {}", path_.string(), taken_);
 }
 
 }  // namespace antisd::inline data

@@ -12,6 +12,7 @@
 #include "data/checks.h"
 #include "data/code_rows.h"
 #include "data/countdown.h"
+#include "data/data_source.h"
 #include "data/overlap.h"
 #include "data/row_reader.h"
 #include "io/text_source.h"
@@ -43,9 +44,15 @@ bool is_path(const std::string& text) {
   return text.find('/') != std::string::npos || has_known_ending(text);
 }
 
+// Of a file, or of a data set that is given by its name; a bare word is a benchmark's name.
+std::string stem_of(const fs::path& file) {
+  return file.has_parent_path() ? find_source(file.string()).stem
+                                : without_gz(file).stem().string();
+}
+
 std::string name_of(const fs::path& file) {
   if (is_countdown_source(file.native())) return CountdownSource::parse(file.string()).name();
-  const std::string stem = without_gz(file).stem().string();
+  const std::string stem = stem_of(file);
   for (const Alias& alias : kAliases)
     if (stem == alias.stem) return alias.name;
   return stem;
@@ -108,10 +115,11 @@ struct ReadRows {
   bool countdown = false;
   std::vector<Problem> problems = {};
   std::int64_t with_tests = 0, without_tests = 0;
+  std::vector<std::string> notes = {};
 };
 
 ReadRows read_rows_of(const fs::path& file, bool keep_rows) {
-  const ProblemParser parser({}, /*require_answer=*/false, keep_rows);
+  ProblemParser parser({}, /*require_answer=*/false, keep_rows);
   ReadRows read{.countdown = is_countdown_source(file.native())};
   RowReader reader(file);
   for (Json row; reader.next(row);) {
@@ -130,6 +138,7 @@ ReadRows read_rows_of(const fs::path& file, bool keep_rows) {
     read.problems.push_back(parser.parse(row, reader.where(), reader.stem(), reader.row()));
     read.with_tests += !read.problems.back().tests.is_null();
   }
+  read.notes = parser.notes();
   return read;
 }
 
@@ -158,7 +167,7 @@ constexpr const char* kTask = "countdown";  // in eval.n: every benchmark of the
 
 // The names for a benchmark in eval.n: its own, its file's, and the built-in task's.
 std::vector<std::string> keys_of(const fs::path& file) {
-  std::vector<std::string> keys = {name_of(file), without_gz(file).stem().string()};
+  std::vector<std::string> keys = {name_of(file), stem_of(file)};
   if (is_countdown_source(file.native())) keys.emplace_back(kTask);
   return keys;
 }
@@ -183,6 +192,7 @@ Benchmark load_benchmark(const std::string& name_or_path, const RunConfig& confi
   benchmark.grader = grader_of(benchmark.name, read, config);
   benchmark.problems = std::move(read.problems);
   benchmark.without_tests = read.without_tests;
+  benchmark.notes = std::move(read.notes);
   if (benchmark.problems.empty()) {
     throw InputError("the benchmark has no problems",
                      {.where = benchmark.file.string(), .remedy = "give one problem per row"});
@@ -260,7 +270,7 @@ std::vector<std::string> overlap_notes(std::span<const Benchmark> benchmarks,
       texts.push_back(prompt_text(problem));
     indices.emplace_back(texts, kNearDuplicate);
   }
-  const ProblemParser parser(map, /*require_answer=*/false);
+  ProblemParser parser(map, /*require_answer=*/false);
   for (const std::string& file : training_files) {
     std::error_code ignored;
     if (fs::is_fifo(file, ignored)) continue;  // training has already consumed its rows

@@ -25,9 +25,11 @@ struct Benchmark {
   std::int64_t n = 1;  // samples of each problem
   std::vector<Problem> problems;
   std::int64_t without_tests = 0;  // code rows dropped because they have no tests
+  std::vector<std::string> notes;  // ProblemParser::notes()
 };
 
-// `name_or_path`: text with a slash or a data file's extension is a path; countdown:... are
+// `name_or_path`: text with a slash or a data file's extension is a path or
+// the name of a data set (openai/gsm8k:main/test); countdown:... are
 // problems of the built-in task; anything else is the name of a file in eval.dir. Rows with tests
 // are graded as code, known mathematics benchmarks as mathematics, everything else by reward.kind.
 // InputError for a file that is missing (with the nearest existing name), empty, or has a row that

@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/rng.h"
+#include "hub/cache.h"
 #include "io/atomic_file.h"
 #include "io/checksum.h"
 #include "io/safetensors.h"
@@ -152,9 +153,10 @@ Json whole_if_possible(double number) {
 
 void write_adapter_config(const CausalLm& model, const fs::path& base, const fs::path& file) {
   const LoraShape& lora = *model.shape().lora;
+  const std::optional<Snapshot> snapshot = snapshot_of(base);  // others find it by its name
   const Json config = {{"alpha_pattern", Json::object()},
                        {"auto_mapping", nullptr},
-                       {"base_model_name_or_path", base.string()},
+                       {"base_model_name_or_path", snapshot ? snapshot->repo.name : base.string()},
                        {"bias", "none"},
                        {"fan_in_fan_out", false},
                        {"inference_mode", true},
@@ -167,12 +169,21 @@ void write_adapter_config(const CausalLm& model, const fs::path& base, const fs:
                        {"peft_type", "LORA"},
                        {"r", lora.rank},
                        {"rank_pattern", Json::object()},
-                       {"revision", nullptr},
+                       {"revision", snapshot ? Json(snapshot->repo.revision) : Json()},
                        {"target_modules", target_modules(model)},
                        {"task_type", "CAUSAL_LM"},
                        {"use_dora", false},
                        {"use_rslora", false}};
   write_file_atomically(file, config.dump(2) + "\n");
+}
+
+// A name of the hub, with the revision that stands beside it, or a path.
+std::string named_base(const std::string& base, const ConfigFields& fields) {
+  const Json* revision = fields.find("revision");
+  std::error_code ignored;
+  if (revision == nullptr || !revision->is_string() || fs::exists(base, ignored)) return base;
+  const std::string named = base + "@" + revision->get<std::string>();
+  return parse_repo_name(RepoType::kModel, named) ? named : base;
 }
 
 std::vector<StoredTensor> adapter_tensors(const CausalLm& model) {
@@ -222,7 +233,7 @@ AdapterConfig read_adapter_config(const fs::path& directory) {
   refuse_unknown(fields);
   AdapterConfig adapter{.directory = directory};
   if (const Json* base = fields.find("base_model_name_or_path"); base && base->is_string())
-    adapter.base = base->get<std::string>();
+    adapter.base = named_base(base->get<std::string>(), fields);
   const double alpha = fields.number("lora_alpha", 8);
   const bool by_root = fields.boolean("use_rslora", false);
   const auto scale_of = [&](double a, std::int64_t rank) {
@@ -252,7 +263,8 @@ AdapterConfig read_adapter_config(const fs::path& directory) {
 
 fs::path base_directory(const fs::path& model, const fs::path& chosen) {
   if (!is_adapter_directory(model)) return model;
-  const fs::path base = chosen.empty() ? read_adapter_config(model).base : chosen;
+  const fs::path base =
+      model_folder((chosen.empty() ? read_adapter_config(model).base : chosen).string());
   std::error_code ignored;
   if (!base.empty() && fs::exists(base / "config.json", ignored)) return base;
   throw InputError(base.empty()

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <utility>
 
+#include "hub/repo_name.h"
+
 namespace antisd::inline plan {
 namespace {
 
@@ -28,6 +30,14 @@ const char* known_name(const std::string& stem) {
   return nullptr;
 }
 
+// "gsm8k" of openai/gsm8k@main:main/test; a file's own otherwise.
+std::string stem_of(const std::string& bench, const fs::path& file) {
+  const auto repo = parse_repo_name(RepoType::kDataset, bench.substr(0, bench.find(':')));
+  if (!repo || bench.find('/') == std::string::npos || bench.ends_with(".jsonl"))
+    return file.stem().string();
+  return fs::path(repo->name).filename().string();
+}
+
 }  // namespace
 
 std::vector<BenchmarkSize> benchmark_sizes(const RunConfig& config,
@@ -37,7 +47,7 @@ std::vector<BenchmarkSize> benchmark_sizes(const RunConfig& config,
     const fs::path file = bench.ends_with(".jsonl")
                               ? fs::path(bench)
                               : fs::path(config.eval.dir) / (bench + ".jsonl");
-    const std::string stem = file.stem().string();
+    const std::string stem = stem_of(bench, file);
     const char* known = known_name(stem);
     BenchmarkSize size{.name = stem};
     std::error_code ignored;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "hub/cache.h"
 
 namespace antisd::inline plan {
 namespace {
@@ -105,10 +106,17 @@ ModelShape shape_of_model(const std::string& model_path) {
     throw InputError("no model is named",
                      {.where = "model.path", .remedy = "give a Hugging Face model directory"});
   }
-  const fs::path config = fs::path(model_path) / "config.json";
   std::error_code ignored;
+  std::string name = model_path;
+  fs::path folder = model_path;
+  if (const auto repo = parse_repo_name(RepoType::kModel, model_path);
+      repo && !fs::exists(model_path, ignored)) {
+    name = repo->name;
+    if (const std::optional<Snapshot> found = find_snapshot(*repo)) folder = found->folder;
+  }
+  const fs::path config = folder / "config.json";
   if (fs::exists(config, ignored)) return read_model_shape(config);
-  if (std::optional<ModelShape> shape = known_shape(model_path)) return *std::move(shape);
+  if (std::optional<ModelShape> shape = known_shape(name)) return *std::move(shape);
   throw InputError(
       fmt::format("{} is not there, and no model of that name is known", config.string()),
       {.where = "model.path",

@@ -11,6 +11,7 @@
 #include "context/context_builder.h"
 #include "core/error.h"
 #include "eval/benchmark.h"
+#include "hub/cache.h"
 #include "model/adapted_shape.h"
 #include "model/causal_lm.h"
 #include "ops/device.h"
@@ -62,7 +63,7 @@ class Report {
 };
 
 fs::path model_directory(const RunConfig& config, Report& report, const Warn& warn) {
-  fs::path model = config.model.path;
+  fs::path model = model_folder(config.model.path);
   fs::path parent = config.train.init_from;
   if (!model.empty() && !parent.empty() && !fs::exists(parent)) {
     warn(fmt::format("train.init_from: {} is not here; training needs it", parent.string()));

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "eval/evaluator.h"
 #include "eval/results/paired.h"
+#include "hub/cache.h"
 #include "model/adapter_files.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/run_files.h"
@@ -42,7 +43,8 @@ struct Subject {
   fs::path run;                      // the run directory that holds it; empty: none
 };
 
-Subject find_subject(const fs::path& path, Console& console) {
+Subject find_subject(const std::string& model, Console& console) {
+  const fs::path path = model_folder(model);
   fs::path checkpoint = fs::absolute(path).lexically_normal();
   if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();
   if (fs::exists(checkpoint / kCheckpointsFolder)) {
@@ -102,9 +104,17 @@ void read_config(const EvalCommandOptions& options, const Subject& subject, RunC
 
 fs::path default_folder(const Subject& subject) {
   if (!subject.run.empty()) return subject.run / evaluation_folder(*subject.step);
+  if (const std::optional<Snapshot> snapshot = snapshot_of(subject.model))
+    return fs::path("eval") / fs::path(snapshot->repo.name).filename();
   fs::path model = fs::absolute(subject.model).lexically_normal();
   if (!model.has_filename()) model = model.parent_path();
   return fs::path("eval") / model.filename();
+}
+
+// What is recorded: a path, or a name with its revision.
+std::string label_of(const Subject& subject) {
+  const std::optional<Snapshot> snapshot = snapshot_of(subject.model);
+  return snapshot ? text_of(snapshot->repo) : subject.model.string();
 }
 
 int evaluate_as(Communicator& ranks, const Place& place, const EvalCommandOptions& options,
@@ -117,6 +127,8 @@ int evaluate_as(Communicator& ranks, const Place& place, const EvalCommandOption
   Evaluator evaluator(config, renderer, find_stop_ids(files, renderer.tokenizer(), warn), console,
                       ranks);
   for (const Benchmark& benchmark : evaluator.benchmarks()) {
+    for (const std::string& note : benchmark.notes)
+      console.info(note);
     if (benchmark.without_tests > 0)
       console.warn(fmt::format("{}: {} problems have no tests and are left out", benchmark.name,
                                benchmark.without_tests));
@@ -131,12 +143,10 @@ int evaluate_as(Communicator& ranks, const Place& place, const EvalCommandOption
   const CausalLm model = open_model(model_options, place.local_rank);
   const std::atomic<bool>& interrupted = catch_interrupts();
   const fs::path folder = options.out.empty() ? default_folder(subject) : fs::path(options.out);
-  const std::optional<EvalSummary> summary = evaluator.run(model,
-                                                           {.model = subject.model.string(),
-                                                            .step = subject.step,
-                                                            .folder = folder,
-                                                            .again = options.again},
-                                                           [&] { return interrupted.load(); });
+  const std::optional<EvalSummary> summary = evaluator.run(
+      model,
+      {.model = label_of(subject), .step = subject.step, .folder = folder, .again = options.again},
+      [&] { return interrupted.load(); });
   if (summary && ranks.rank() > 0) return 0;
   if (!summary) {
     console.info(fmt::format("stopped; the same command continues from {}", folder.string()));
@@ -183,7 +193,7 @@ int evaluate(const EvalCommandOptions& options) {
 std::function<int()> add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalCommandOptions>();
   app.add_option("MODEL", options->model.model,
-                 "Hugging Face model directory, a PEFT directory with a LoRA adapter, a "
+                 "Hugging Face model directory or name, a PEFT directory with a LoRA adapter, a "
                  "checkpoint, or a run "
                  "directory (its newest checkpoint)")
       ->required();

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/note.h"
 #include "data/row_reader.h"
+#include "hub/cache.h"
 #include "io/atomic_file.h"
 #include "io/row_source.h"
 #include "report/inspect/analysis.h"
@@ -251,9 +252,12 @@ class Inspector {
     summary["left_out"] = {{"without_teacher", without_teacher_},
                            {"not_graded", microscope_.ungraded()},
                            {"bad_rows", bad_rows_}};
-    return {{"model", options_.model.model},        {"method", std::string(method_.name)},
-            {"formula", std::string(row->formula)}, {"kinds", analysis_.words().kinds()},
-            {"summary", std::move(summary)},        {"responses", std::move(responses)}};
+    return {{"model", pinned_model(options_.model.model)},
+            {"method", std::string(method_.name)},
+            {"formula", std::string(row->formula)},
+            {"kinds", analysis_.words().kinds()},
+            {"summary", std::move(summary)},
+            {"responses", std::move(responses)}};
   }
 
   void write() const {
@@ -329,7 +333,7 @@ void add_flags(CLI::App& app, InspectOptions& options) {
 std::function<int()> add_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
   app.add_option("MODEL", options->model.model,
-                 "Hugging Face model directory, or a PEFT directory with a LoRA adapter");
+                 "Hugging Face model directory or name, or a PEFT directory with a LoRA adapter");
   app.add_option(
       "FILE CONFIG key=value", options->arguments,
       "rows, rollouts of a run or a run directory; a TOML file; overrides. - is standard "

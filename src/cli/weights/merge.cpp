@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/note.h"
+#include "hub/cache.h"
 #include "model/adapter_files.h"
 #include "model/weights.h"
 
@@ -31,7 +32,7 @@ fs::path adapter_of(const fs::path& path) {
 }
 
 int merge(const MergeOptions& options) {
-  const fs::path adapter = adapter_of(options.adapter), out = options.out;
+  const fs::path adapter = adapter_of(model_folder(options.adapter)), out = options.out;
   if (fs::exists(out) && !fs::is_empty(out))
     throw InputError("the folder is not empty", {.where = out.string(), .remedy = "name another"});
   const fs::path base = base_directory(adapter, options.base);

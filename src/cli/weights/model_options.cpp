@@ -5,13 +5,14 @@
 #include "cli/weights/device_choice.h"
 #include "core/thread_governor.h"
 #include "core/thread_pool.h"
+#include "hub/cache.h"
 #include "model/adapter_files.h"
 #include "model/weights.h"
 
 namespace antisd::inline cli {
 void add_model_argument(CLI::App& app, ModelOptions& options) {
   app.add_option("MODEL", options.model,
-                 "Hugging Face model directory, or a PEFT directory with a LoRA adapter")
+                 "Hugging Face model directory or name, or a PEFT directory with a LoRA adapter")
       ->required();
 }
 
@@ -40,14 +41,14 @@ CausalLm open_model(const ModelOptions& options, int local_rank) {
                                           : unclaimed_threads(available_threads()));
   const at::Device device = choose_device(options.device, local_rank);
   return load_model(
-      options.model, device, compute_dtype(device, options.dtype),
+      model_folder(options.model), device, compute_dtype(device, options.dtype),
       {.check_weights = options.check_weights,
        .base = options.base,
        .base_format = base_format(options.base_dtype.empty() ? "model" : options.base_dtype)});
 }
 
 std::filesystem::path files_of(const ModelOptions& options) {
-  return base_directory(options.model, options.base);
+  return base_directory(model_folder(options.model), options.base);
 }
 
 }  // namespace antisd::inline cli

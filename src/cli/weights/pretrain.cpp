@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "data/countdown.h"
 #include "dist/agreement.h"
+#include "hub/cache.h"
 #include "model/adapter_files.h"
 #include "model/weights.h"
 #include "run/checkpoint/disk_plan.h"
@@ -36,7 +37,8 @@ fs::path find_origin(const RunConfig& config, Recorder& recorder) {
         "adapters need a trained model below them",
         {.where = "model.lora.rank", .remedy = "leave it out, or leave out pretrain.new_model"});
   }
-  refuse_adapter(config.model.path);
+  const fs::path model = model_folder(config.model.path);
+  refuse_adapter(model);
   if (!config.train.init_from.empty()) {
     throw InputError("pretrain starts from weights, not from another run's optimizer",
                      {.where = "train.init_from",
@@ -47,7 +49,7 @@ fs::path find_origin(const RunConfig& config, Recorder& recorder) {
                      {.where = "model.path",
                       .remedy = "give a Hugging Face directory, or pretrain.new_model.hidden"});
   }
-  if (!is_new) return config.model.path;
+  if (!is_new) return model;
   if (config.model.path.empty() &&
       (config.pretrain.source.empty() || !is_countdown_source(config.pretrain.source.front()))) {
     throw InputError("a new model for text needs a tokenizer",
@@ -55,7 +57,7 @@ fs::path find_origin(const RunConfig& config, Recorder& recorder) {
                       .remedy = "give a directory with one; built-in tasks have their own"});
   }
   const fs::path origin = recorder.directory() / "new_model";
-  write_new_model(config.pretrain.new_model, config.model.path, origin);
+  write_new_model(config.pretrain.new_model, model, origin);
   return origin;
 }
 

@@ -9,7 +9,9 @@
 #include "cli/usage.h"
 #include "config/config_changes.h"
 #include "core/error.h"
+#include "data/data_source.h"
 #include "dist/agreement.h"
+#include "hub/cache.h"
 #include "model/causal_lm.h"
 #include "ops/tensor_errors.h"
 #include "run/recorder.h"
@@ -104,6 +106,13 @@ void read_config(const RunOptions& options, RunConfig& config) {
   if (options.seed >= 0) config.options().assign(fmt::format("train.seed={}", options.seed));
   if (!options.dtype.empty()) config.options().assign("model.dtype=" + options.dtype);
   config.resolve();
+  config.model.path = pinned_model(config.model.path);
+  for (std::vector<std::string>* sources : {&config.data.train, &config.pretrain.source,
+                                            &config.pretrain.held_out, &config.eval.benches}) {
+    const bool are_names = sources == &config.eval.benches;  // a word is a file in eval.dir
+    for (std::string& source : *sources)
+      if (!are_names || source.find('/') != std::string::npos) source = pinned_source(source);
+  }
   check_base(config.model);
 }
 

@@ -29,7 +29,8 @@ struct RunOptions {
 
 void add_run_options(CLI::App& app, RunOptions& options);
 
-// Reads the file and the overrides and resolves them. InputError.
+// Reads the file and the overrides and resolves them; a name of a model or data set gets the
+// revision that the cache holds. InputError.
 void read_config(const RunOptions& options, RunConfig& config);
 
 // Warns if optim.warmup_steps is not shorter than the run.

@@ -13,6 +13,7 @@
 #include "core/stopwatch.h"
 #include "dist/agreement.h"
 #include "eval/evaluator.h"
+#include "hub/cache.h"
 #include "io/process/supervised_command.h"
 #include "model/adapter_files.h"
 #include "model/weights.h"
@@ -59,7 +60,7 @@ Source find_source(const RunConfig& config, const RunOptions& options, Recorder&
         found_by_first(ranks, [&] { return find_parent(config.train.init_from, recorder); });
     recorder.info(fmt::format("starting from {}", source.parent->path.string()));
   }
-  source.model = config.model.path;
+  source.model = model_folder(config.model.path);
   if (source.model.empty() && source.resumed) source.model = model_files(source.resumed->path);
   if (source.model.empty() && source.parent) source.model = model_files(source.parent->path);
   if (source.model.empty()) {
