@@ -23,6 +23,7 @@ std::function<int()> add_tokenize(CLI::App& app);
 std::function<int()> add_detokenize(CLI::App& app);
 std::function<int()> add_render(CLI::App& app);
 std::function<int()> add_generate(CLI::App& app);  // where the binary was built with torch
+std::function<int()> add_serve(CLI::App& app);     // likewise
 std::function<int()> add_score(CLI::App& app);     // likewise
 std::function<int()> add_train(CLI::App& app);     // likewise
 std::function<int()> add_pretrain(CLI::App& app);  // likewise

@@ -22,6 +22,8 @@ const std::vector<Command>& all_commands() {
       {"render", "chat messages -> the prompt that a model's template gives", add_render},
 #ifdef ANTISD_TORCH
       {"generate", "sample responses to prompts, or stream one to the terminal", add_generate},
+      {"serve", "answer over HTTP as OpenAI's interface does: chat, completions, streaming",
+       add_serve},
       {"score", "log-probability and entropy of every token of given responses", add_score},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations", add_train},
       {"plan", "memory and hours of a training run on GPUs that need not be here", add_plan},

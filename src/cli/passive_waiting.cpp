@@ -22,8 +22,8 @@ constexpr std::array kWaiting = {kPolicy, "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KM
 
 // Commands that compute with tensors in this process; `sweep` and `demo` start other processes.
 bool has_tensor_threads(int argc, char** argv) {
-  static const std::set<std::string_view> commands = {"train", "pretrain", "eval",
-                                                      "score", "generate", "inspect"};
+  static const std::set<std::string_view> commands = {"train",    "pretrain", "eval",   "score",
+                                                      "generate", "serve",    "inspect"};
   if (argc < 2 || !commands.contains(argv[1]) || available_threads() == 1) return false;
   for (int i = 2; i < argc; ++i) {
     const std::string_view argument = argv[i];
