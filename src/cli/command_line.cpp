@@ -22,6 +22,8 @@ const std::vector<Command>& all_commands() {
       {"detokenize", "token ids -> text", add_detokenize},
       {"render", "chat messages -> the prompt that a model's template gives", add_render},
       {"generate", "sample responses to prompts, or stream one to the terminal", kInTensorHalf},
+      {"serve", "answer over HTTP as OpenAI's interface does: chat, completions, streaming",
+       kInTensorHalf},
       {"score", "log-probability and entropy of every token of given responses", kInTensorHalf},
       {"train", "reinforcement learning: grpo, sd, opd, antisd, sdpo and the ablations",
        kInTensorHalf},

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "cli/chat_variables.h"
 #include "cli/rows.h"
 #include "core/error.h"
+#include "text/chat_variables.h"
 #include "text/tokenizer/tokenizer_config.h"
 
 namespace antisd::inline cli {

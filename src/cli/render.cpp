@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "cli/chat_variables.h"
 #include "cli/command.h"
 #include "cli/rows.h"
 #include "core/error.h"
 #include "hub/cache.h"
 #include "io/atomic_file.h"
 #include "text/chat_template.h"
+#include "text/chat_variables.h"
 #include "text/tokenizer/tokenizer_config.h"
 
 namespace antisd::inline cli {
@@ -22,23 +22,6 @@ struct RenderOptions {
 };
 
 }  // namespace
-
-Json chat_variables(const Json& row, const Json& special_tokens) {
-  const Json& messages = required_field(row, "messages");
-  if (!messages.is_array()) {
-    throw InputError(fmt::format("'messages' is {}", messages.type_name()),
-                     {.remedy = "give a list of {\"role\", \"content\"}"});
-  }
-  Json variables = special_tokens;
-  variables["tools"] = nullptr;
-  variables["documents"] = nullptr;
-  variables["add_generation_prompt"] = true;
-  for (const auto& [key, value] : row.items()) {
-    if (key != "id") variables[key] = value;
-  }
-  variables["messages"] = with_reasoning_names(messages);
-  return variables;
-}
 
 std::function<int()> add_render(CLI::App& app) {
   const auto options = std::make_shared<RenderOptions>();

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "core/rng.h"
 #include "inference/kv_pool.h"
@@ -31,9 +32,24 @@
 
 namespace antisd::inline inference {
 
+// A token and the model's own log-probability of it.
+struct Alternative {
+  std::int32_t id = 0;
+  float raw_logp = 0;
+};
+
 struct StepTokens {
   std::span<const std::int32_t> ids;
   std::span<const float> logp, raw_logp;  // see SampledTokens
+  // By row, the likeliest tokens first; empty, or empty in a row, where none were asked for.
+  std::span<const std::vector<Alternative>> alternatives;
+};
+
+// How one sequence is sampled.
+struct SequenceSampling {
+  SamplingSettings settings;
+  CounterRng rng{0, RandomStream::kSampling};
+  int alternatives = 0;  // how many of the likeliest tokens each step tells
 };
 
 struct DecoderSettings {
@@ -52,6 +68,9 @@ class Decoder {
   virtual bool fits(const DecoderSettings& settings) const = 0;
   virtual void start(int slot, std::int32_t token, std::int32_t position,
                      std::span<const std::int32_t> pages, const RandomPlace& place) = 0;
+  // From now on the sequence in this slot is sampled in its own way. Only decoders that
+  // make_individual_decoder() makes can do that; others sample all slots by their settings.
+  virtual void sample_as(int slot, const SequenceSampling& sampling);
   virtual void move(int from, int to) = 0;  // `from` is free afterwards
   virtual void append_page(int slot, std::int32_t page) = 0;
   virtual void launch(int rows) = 0;
@@ -61,6 +80,10 @@ class Decoder {
 // The fastest one for the model's device. Both `model` and `pool` must outlive it.
 std::unique_ptr<Decoder> make_decoder(const CausalLm& model, const KvPool& pool,
                                       const DecoderSettings& settings);
+
+// The fastest one that can sample_as().
+std::unique_ptr<Decoder> make_individual_decoder(const CausalLm& model, const KvPool& pool,
+                                                 const DecoderSettings& settings);
 
 // One that is made of tensor operations alone: any device, any architecture.
 std::unique_ptr<Decoder> make_tensor_decoder(const CausalLm& model, const KvPool& pool,

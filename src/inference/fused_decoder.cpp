@@ -2,10 +2,10 @@
 
 #include <atomic>
 
+#include "inference/alternatives.h"
 #include "inference/host_decoder.h"
 #include "model/decode_block.h"
 #include "model/dense_forward.h"
-#include "ops/cpu_sampling.h"
 #include "ops/panels.h"
 
 namespace antisd::inline inference {
@@ -23,7 +23,8 @@ class FusedDecoder : public HostDecoder {
         cache_slots_(settings.slots),
         ids_(settings.slots),
         logp_(settings.slots),
-        raw_logp_(settings.slots) {
+        raw_logp_(settings.slots),
+        alternatives_(settings.slots) {
     model.reserve_positions(
         std::min(settings.most_pages * kPageTokens, model.shape().max_positions));
   }
@@ -49,7 +50,10 @@ class FusedDecoder : public HostDecoder {
 
   StepTokens take() override {
     const auto rows = static_cast<std::size_t>(rows_);
-    return {{ids_.data(), rows}, {logp_.data(), rows}, {raw_logp_.data(), rows}};
+    return {{ids_.data(), rows},
+            {logp_.data(), rows},
+            {raw_logp_.data(), rows},
+            {alternatives_.data(), rows}};
   }
 
  private:
@@ -76,17 +80,23 @@ class FusedDecoder : public HostDecoder {
   }
 
   void sample_row(const float* logits, std::int64_t row) {
-    const SampledToken token = cpu_sample_row(logits, model_.shape().vocabulary, settings_.sampling,
-                                              settings_.rng.uniform(slots_.places[row]));
+    const std::int64_t vocabulary = model_.shape().vocabulary;
+    const SequenceSampling& sampling = sampling_[row];
+    const SampledToken token = cpu_sample_row(logits, vocabulary, sampling.settings,
+                                              sampling.rng.uniform(slots_.places[row]));
     ids_[row] = token.id;
     logp_[row] = token.logp;
     raw_logp_[row] = token.raw_logp;
+    alternatives_[row].clear();
+    if (sampling.alternatives > 0)
+      alternatives_[row] = likeliest(logits, vocabulary, sampling.alternatives, token);
   }
 
   std::vector<std::int64_t> cache_slots_;
   int rows_ = 0;
   std::vector<std::int32_t> ids_;
   std::vector<float> logp_, raw_logp_;
+  std::vector<std::vector<Alternative>> alternatives_;
 };
 
 }  // namespace

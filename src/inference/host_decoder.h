@@ -66,14 +66,24 @@ class HostDecoder : public Decoder {
       : model_(model),
         pool_(pool),
         settings_(settings),
-        slots_(settings.slots, settings.most_pages) {}
+        slots_(settings.slots, settings.most_pages),
+        common_{settings.sampling, settings.rng},
+        sampling_(settings.slots, common_) {}
 
   bool fits(const DecoderSettings&) const override { return false; }  // cheap to make anew
   void start(int slot, std::int32_t token, std::int32_t position,
              std::span<const std::int32_t> pages, const RandomPlace& place) override {
     slots_.start(slot, token, position, pages, place);
+    if (is_individual_) sampling_[slot] = common_;
   }
-  void move(int from, int to) override { slots_.move(from, to); }
+  void sample_as(int slot, const SequenceSampling& sampling) override {
+    is_individual_ = true;
+    sampling_[slot] = sampling;
+  }
+  void move(int from, int to) override {
+    slots_.move(from, to);
+    if (is_individual_) sampling_[to] = sampling_[from];
+  }
   void append_page(int slot, std::int32_t page) override { slots_.append_page(slot, page); }
 
  protected:
@@ -81,6 +91,9 @@ class HostDecoder : public Decoder {
   const KvPool& pool_;
   DecoderSettings settings_;
   HostSlots slots_;
+  SequenceSampling common_;
+  std::vector<SequenceSampling> sampling_;  // by slot
+  bool is_individual_ = false;              // whether a slot has had its own
 };
 
 }  // namespace antisd::inline inference

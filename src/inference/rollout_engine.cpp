@@ -5,9 +5,6 @@
 
 #include "core/check.h"
 #include "core/error.h"
-#include "core/stopwatch.h"
-#include "inference/prefill.h"
-#include "model/not_finite.h"
 #include "ops/device.h"
 
 namespace antisd::inline inference {
@@ -30,18 +27,16 @@ std::int64_t new_token_limit(const CausalLm& model, const RolloutRequest& reques
 }
 
 // One call of generate().
-class Generation {
+class Generation : DecodeLoop {
  public:
   Generation(const CausalLm& model, std::span<const RolloutRequest> requests,
              const RolloutOptions& options, const std::function<void(SampleGroup&)>& on_group,
-             KvPool& pool, Decoder& decoder, SchedulerLimits limits, std::vector<GroupShape> shapes)
-      : model_(model),
+             KvPool& pool, Decoder& decoder, SchedulerLimits limits,
+             std::span<const GroupShape> shapes)
+      : DecodeLoop(model, pool, decoder, limits, shapes),
         requests_(requests),
         options_(options),
         on_group_(on_group),
-        pool_(pool),
-        decoder_(decoder),
-        scheduler_(pool.ledger(), limits, std::move(shapes)),
         most_rows_(std::min(limits.slots, scheduler_.sequences())) {
     for (std::size_t r = 0; r < requests.size(); ++r) {
       groups_.push_back({r, requests[r].prompt,
@@ -57,9 +52,7 @@ class Generation {
       step();
       if (options_.on_step) options_.on_step(progress());
     }
-    // Tokens still in flight are surplus; their pages must not be written later.
-    while (scheduler_.in_flight() > 0)
-      take(/*discard=*/true);
+    drain();
     stats_.total_s = whole.lap();
     stats_.preemptions = scheduler_.preemptions();
     stats_.kv_pages = pool_.pages();
@@ -71,119 +64,37 @@ class Generation {
   }
 
  private:
-  void step() {
-    const StepPlan plan = scheduler_.plan();
-    if (plan.drain) return take();
-    stats_.schedule_s += clock_.lap();
-    prefill(plan.chunks);
-    pool_.copy(plan.copies);
-    stats_.prefill_s += clock_.lap();
-    for (const SlotChange& change : plan.slots)
-      apply(change);
-    stats_.peak_kv_pages = std::max(stats_.peak_kv_pages, pool_.ledger().used());
-    stats_.schedule_s += clock_.lap();
-    if (plan.rows > 0) {
-      decoder_.launch(plan.rows);
-      scheduler_.launched();
-      ++stats_.steps;
-      rows_sum_ += plan.rows;
-      stats_.decode_s += clock_.lap();
-    }
-    if (scheduler_.in_flight() > decoder_.depth() || (plan.rows == 0 && scheduler_.in_flight() > 0))
-      take();
-  }
-
-  const std::vector<std::int32_t>& prompt_of(int group) const {
+  const std::vector<std::int32_t>& prompt_of(int group) const override {
     return requests_[group].prompt_ids;
   }
-  Response& sample_of(int sequence) {
+  Response& response_of(int sequence) override {
     return groups_[scheduler_.group_of(sequence)].samples[scheduler_.sample_of(sequence)];
   }
+  RandomPlace place_of(int sequence) override {
+    return {.step = options_.step,
+            .prompt = requests_[scheduler_.group_of(sequence)].prompt,
+            .sample = static_cast<std::uint32_t>(scheduler_.sample_of(sequence)),
+            .position = static_cast<std::uint32_t>(response_of(sequence).ids.size())};
+  }
+  const SequenceSampling* sampling_of(int) const override { return nullptr; }
 
-  std::vector<std::int32_t> tokens_of(int sequence) {
-    std::vector<std::int32_t> tokens = prompt_of(scheduler_.group_of(sequence));
-    const std::vector<std::int32_t>& response = sample_of(sequence).ids;
-    tokens.insert(tokens.end(), response.begin(), response.end());
-    return tokens;
+  bool stops_at(int sequence, std::int32_t id, std::span<const Alternative>) override {
+    if (options_.on_token) {
+      options_.on_token(static_cast<std::size_t>(scheduler_.group_of(sequence)),
+                        scheduler_.sample_of(sequence), id);
+    }
+    return std::find(options_.stop_ids.begin(), options_.stop_ids.end(), id) !=
+               options_.stop_ids.end() ||
+           (options_.stops && options_.stops(response_of(sequence).ids));
   }
 
-  void prefill(const std::vector<PrefillChunk>& chunks) {
-    if (chunks.empty()) return;
-    std::vector<TokenChunk> work;
-    std::vector<std::vector<std::int32_t>> kept;
-    kept.reserve(chunks.size());
-    for (const PrefillChunk& chunk : chunks) {
-      const bool prompt = chunk.sequence < 0;
-      if (!prompt) kept.push_back(tokens_of(chunk.sequence));
-      const std::vector<std::int32_t>& tokens = prompt ? prompt_of(chunk.group) : kept.back();
-      work.push_back(
-          {{tokens.data(), static_cast<std::size_t>(chunk.end)},
-           chunk.begin,
-           prompt ? scheduler_.prompt_pages(chunk.group) : scheduler_.pages_of(chunk.sequence)});
-      stats_.prefill_tokens += chunk.end - chunk.begin;
-    }
-    model_.extend(make_extension(work, model_.device()), pool_.view());
-  }
-
-  void apply(const SlotChange& change) {
-    switch (change.kind) {
-      case SlotChange::Kind::kMove:
-        return decoder_.move(change.from, change.slot);
-      case SlotChange::Kind::kAppendPage:
-        return decoder_.append_page(change.slot, change.page);
-      case SlotChange::Kind::kStart:
-        break;
-    }
-    const int group = scheduler_.group_of(change.sequence);
-    const std::vector<std::int32_t>& response = sample_of(change.sequence).ids;
-    const std::size_t length = prompt_of(group).size() + response.size();
-    decoder_.start(change.slot, response.empty() ? prompt_of(group).back() : response.back(),
-                   static_cast<std::int32_t>(length - 1), scheduler_.pages_of(change.sequence),
-                   {.step = options_.step,
-                    .prompt = requests_[group].prompt,
-                    .sample = static_cast<std::uint32_t>(scheduler_.sample_of(change.sequence)),
-                    .position = static_cast<std::uint32_t>(response.size())});
-  }
-
-  void take(bool discard = false) {
-    const StepTokens tokens = decoder_.take();
-    stats_.decode_s += clock_.lap();
-    const std::vector<int> rows = scheduler_.take();
-    ANTISD_CHECK_EQ(rows.size(), tokens.ids.size());
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      if (rows[row] < 0 || discard) {
-        ++stats_.surplus_tokens;
-      } else {
-        receive(rows[row], tokens.ids[row], tokens.logp[row], tokens.raw_logp[row]);
-      }
-    }
-    stats_.schedule_s += clock_.lap();
-  }
-
-  void receive(int sequence, std::int32_t id, float logp, float raw_logp) {
-    const int g = scheduler_.group_of(sequence), s = scheduler_.sample_of(sequence);
-    Response& sample = sample_of(sequence);
-    if (!std::isfinite(raw_logp)) {
-      throw NotFinite(
-          fmt::format("the model's logits are not finite at token {} of sample {} of prompt {}",
-                      sample.ids.size(), s, g),
-          {.remedy = model_.dtype() == at::kHalf
-                         ? "the activations may be beyond fp16's range: compute in bf16"
-                         : "check the weights with `antisd score --check-weights`"});
-    }
-    sample.ids.push_back(id);
-    sample.sampling_logp.push_back(logp);
-    sample.raw_logp.push_back(raw_logp);
-    ++stats_.new_tokens;
-    if (options_.on_token) options_.on_token(static_cast<std::size_t>(g), s, id);
-    const bool stopped = std::find(options_.stop_ids.begin(), options_.stop_ids.end(), id) !=
-                             options_.stop_ids.end() ||
-                         (options_.stops && options_.stops(sample.ids));
-    if (!scheduler_.token(sequence, stopped)) return;
-    sample.finish = stopped ? FinishReason::kStop : FinishReason::kLength;
+  void ended(int sequence) override {
+    const int g = scheduler_.group_of(sequence);
     ++finished_;
     if (--unfinished_[g] == 0 && on_group_) on_group_(groups_[g]);
   }
+
+  void not_finite(int, const NotFinite& error) override { throw error; }
 
   RolloutProgress progress() {
     seconds_ += since_start_.lap();
@@ -195,20 +106,15 @@ class Generation {
             .seconds = seconds_};
   }
 
-  const CausalLm& model_;
   std::span<const RolloutRequest> requests_;
   const RolloutOptions& options_;
   const std::function<void(SampleGroup&)>& on_group_;
-  KvPool& pool_;
-  Decoder& decoder_;
-  Scheduler scheduler_;
   int most_rows_;
   std::vector<SampleGroup> groups_;
   std::vector<int> unfinished_;  // samples by group
   int finished_ = 0;
-  double rows_sum_ = 0, seconds_ = 0;
-  RolloutStats stats_;
-  Stopwatch clock_, since_start_;
+  double seconds_ = 0;
+  Stopwatch since_start_;
 };
 
 }  // namespace
@@ -322,7 +228,7 @@ SampleBatch RolloutEngine::generate(const CausalLm& model, std::span<const Rollo
                           .sampling = options.sampling,
                           .rng = CounterRng(options.seed, RandomStream::kSampling)});
   return Generation(model, requests, options, on_group, *pool_, *decoder_,
-                    engine_limits(model.device(), options_), std::move(groups))
+                    engine_limits(model.device(), options_), groups)
       .run();
 }
 

@@ -18,8 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "algo/response.h"
-#include "inference/decoder.h"
+#include "inference/decode_loop.h"
 
 namespace antisd::inline inference {
 
@@ -33,18 +32,6 @@ struct SampleGroup {
   std::size_t request = 0;  // index of the request
   std::uint32_t prompt = 0;
   std::vector<Response> samples;
-};
-
-struct RolloutStats {
-  std::int64_t new_tokens = 0;
-  std::int64_t prefill_tokens = 0;  // prompts, and tokens recomputed after preemption
-  std::int64_t steps = 0;           // of decoding
-  std::int64_t surplus_tokens = 0;  // sampled after a sequence's end, before it was known
-  std::int64_t preemptions = 0;
-  std::int64_t kv_pages = 0, peak_kv_pages = 0;
-  double slot_occupancy = 0;  // mean sequences per step / slots that the requests could fill
-  double prefill_s = 0, decode_s = 0, schedule_s = 0, total_s = 0;
-  double tokens_per_second() const { return total_s > 0 ? double(new_tokens) / total_s : 0; }
 };
 
 struct RolloutProgress {

@@ -7,24 +7,52 @@
 
 namespace antisd::inline inference {
 
-Scheduler::Scheduler(PageLedger& pages, SchedulerLimits limits, std::vector<GroupShape> groups)
+Scheduler::Scheduler(PageLedger& pages, SchedulerLimits limits, std::span<const GroupShape> groups)
     : ledger_(pages), limits_(limits) {
   ANTISD_CHECK(limits.slots > 0 && limits.prefill_chunk_tokens > 0);
-  for (const GroupShape& shape : groups) {
-    ANTISD_CHECK(shape.prompt_tokens > 0 && shape.samples > 0 && shape.max_new_tokens > 0);
-    ANTISD_CHECK(pages_needed(shape.prompt_tokens + shape.max_new_tokens, limits.page_tokens) <=
-                 pages.total());
-    Group group;
-    group.shape = shape;
-    group.first_sequence = static_cast<int>(sequences_.size());
-    group.unfinished = shape.samples;
-    for (int sample = 0; sample < shape.samples; ++sample) {
-      waiting_.insert(waiting_.end(), static_cast<int>(sequences_.size()));
-      sequences_.push_back({.group = static_cast<int>(groups_.size())});
-    }
-    groups_.push_back(std::move(group));
+  for (const GroupShape& shape : groups)
+    add(shape);
+}
+
+int Scheduler::add(const GroupShape& shape) {
+  ANTISD_CHECK(shape.prompt_tokens > 0 && shape.samples > 0 && shape.max_new_tokens > 0);
+  ANTISD_CHECK(pages_needed(shape.prompt_tokens + shape.max_new_tokens, limits_.page_tokens) <=
+               ledger_.total());
+  while (!groups_.empty() && is_over(groups_[groups_.begin()])) {
+    for (int sample = groups_[groups_.begin()].shape.samples; sample-- > 0;)
+      sequences_.forget_first();
+    groups_.forget_first();
   }
-  unfinished_ = static_cast<int>(sequences_.size());
+  const int number = groups_.add({.shape = shape});
+  Group& group = groups_[number];
+  group.first_sequence = sequences_.end();
+  group.unfinished = shape.samples;
+  for (int sample = 0; sample < shape.samples; ++sample)
+    waiting_.insert(waiting_.end(), sequences_.add({.group = number}));
+  unfinished_ += shape.samples;
+  return number;
+}
+
+bool Scheduler::is_over(const Group& group) const {
+  if (group.unfinished > 0) return false;
+  for (int sample = 0; sample < group.shape.samples; ++sample)
+    if (sequences_[group.first_sequence + sample].in_flight > 0) return false;
+  return true;
+}
+
+void Scheduler::cancel(int number) {
+  Group& group = groups_[number];
+  for (int sample = 0; sample < group.shape.samples; ++sample) {
+    const int index = group.first_sequence + sample;
+    const State state = sequences_[index].state;
+    if (state == State::kDone) continue;
+    if (state == State::kWaiting) waiting_.erase(index);
+    if (state == State::kAdmitted) {
+      admitted_.erase(index);
+      --group.admitted;
+    }
+    finish(index);
+  }
 }
 
 // The longest sequences in all slots, each with pages of its own for its last stored token and all
@@ -159,7 +187,7 @@ bool Scheduler::append_pages() {
 
 // Releases the prompt pages of the highest group that no sequence is being prepared from.
 bool Scheduler::release_idle_prompt(int except) {
-  for (int g = static_cast<int>(groups_.size()); g-- > 0;) {
+  for (int g = groups_.end(); g-- > groups_.begin();) {
     Group& group = groups_[g];
     if (!group.held || group.admitted > 0 || g == except) continue;
     for (const std::int32_t page : group.pages)

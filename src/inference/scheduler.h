@@ -13,6 +13,9 @@
 // pages and copy the partial one. Sequences are ordered by group, then sample: the lowest waiting
 // one is admitted first, and when pages run out the highest is preempted. It keeps its sampled
 // tokens; its keys and values are recomputed.
+//
+// Groups may also join and be cancelled between steps; the scheduler forgets the oldest ones once
+// they are over.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "inference/numbered_list.h"
 #include "inference/page_ledger.h"
 
 namespace antisd::inline inference {
@@ -67,7 +71,12 @@ struct StepPlan {
 
 class Scheduler {
  public:
-  Scheduler(PageLedger& pages, SchedulerLimits limits, std::vector<GroupShape> groups);
+  Scheduler(PageLedger& pages, SchedulerLimits limits, std::span<const GroupShape> groups = {});
+
+  // Appends a group, behind all others, and returns its number. Not between plan() and launched().
+  int add(const GroupShape& shape);
+  // Ends a group's sequences; tokens of theirs that are in flight are surplus. The same rule.
+  void cancel(int group);
 
   // Pages that a single sequence of `tokens` tokens needs.
   static std::int64_t pages_needed(std::int64_t tokens, int page_tokens) {
@@ -86,7 +95,7 @@ class Scheduler {
 
   bool done() const { return unfinished_ == 0; }
   int in_flight() const { return static_cast<int>(in_flight_.size()); }
-  int sequences() const { return static_cast<int>(sequences_.size()); }
+  int sequences() const { return sequences_.end() - sequences_.begin(); }
   int running() const { return static_cast<int>(slots_.size()); }
   int waiting() const { return static_cast<int>(waiting_.size() + admitted_.size()); }
   int group_of(int sequence) const { return sequences_[sequence].group; }
@@ -140,11 +149,12 @@ class Scheduler {
   void leave_slot(int index);
   void release_pages(Sequence& s);
   void finish(int index);
+  bool is_over(const Group& group) const;
 
   PageLedger& ledger_;
   SchedulerLimits limits_;
-  std::vector<Group> groups_;
-  std::vector<Sequence> sequences_;
+  NumberedList<Group> groups_;
+  NumberedList<Sequence> sequences_;
   std::set<int> waiting_, admitted_;
   std::vector<int> slots_;  // sequence by slot
   std::vector<SlotChange> changes_;

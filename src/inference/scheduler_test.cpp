@@ -19,26 +19,29 @@ constexpr int kPage = 4;
 class Simulation {
  public:
   Simulation(std::int64_t pages, SchedulerLimits limits, std::vector<GroupShape> groups, int depth)
-      : ledger_(pages), groups_(groups), scheduler_(ledger_, limits, groups), depth_(depth) {
-    for (std::size_t g = 0; g < groups.size(); ++g)
-      for (int s = 0; s < groups[g].samples; ++s)
-        sequences_.push_back({static_cast<int>(g)});
+      : ledger_(pages), scheduler_(ledger_, limits), depth_(depth) {
+    for (const GroupShape& shape : groups)
+      join(shape);
+  }
+
+  int join(const GroupShape& shape) {
+    const int group = scheduler_.add(shape);
+    if (group == 0) {  // numbers start again: what is in the cache is nobody's
+      cache_.clear();
+      sequences_.clear();
+      next_sequence_ = 0;
+    }
+    groups_[group] = shape;
+    for (int s = 0; s < shape.samples; ++s)
+      sequences_[next_sequence_++] = {group};
+    return group;
   }
 
   // Runs to the end; `ends(sequence, tokens)` returns whether a sequence stops there.
   void run(const std::function<bool(int, std::int64_t)>& ends, int most_steps = 100'000) {
     for (int step = 0; !scheduler_.done(); ++step) {
       ASSERT_LT(step, most_steps) << "no end";
-      const StepPlan plan = scheduler_.plan();
-      if (plan.drain) {
-        ++drains;
-        take(ends);
-        continue;
-      }
-      carry_out(plan);
-      if (plan.rows > 0) launch(plan.rows);
-      if (scheduler_.in_flight() > depth_ || (plan.rows == 0 && scheduler_.in_flight() > 0))
-        take(ends);
+      one_step(ends);
       if (::testing::Test::HasFatalFailure()) return;
     }
     while (scheduler_.in_flight() > 0)
@@ -46,23 +49,69 @@ class Simulation {
     EXPECT_EQ(ledger_.used(), 0) << "pages were lost";
   }
 
-  std::int64_t tokens(int sequence) const { return sequences_[sequence].tokens; }
+  // The same with groups that join and are cancelled at random.
+  void run_live(const std::vector<GroupShape>& shapes,
+                const std::function<std::int64_t(std::uint64_t)>& below,
+                const std::function<bool(int, std::int64_t)>& ends) {
+    std::size_t next = 0;
+    std::vector<int> joined;
+    for (int step = 0; next < shapes.size() || !scheduler_.done(); ++step) {
+      ASSERT_LT(step, 100'000) << "no end";
+      while (next < shapes.size() && (scheduler_.done() || below(4) == 0)) {
+        const int group = join(shapes[next++]);
+        if (group == 0) joined.clear();
+        joined.push_back(group);
+      }
+      if (!joined.empty() && below(8) == 0) {
+        const auto chosen = joined.begin() + below(joined.size());
+        if (group_is_alive(*chosen)) scheduler_.cancel(*chosen), ++cancelled;
+        joined.erase(chosen);
+      }
+      if (!scheduler_.done()) one_step(ends);
+      if (::testing::Test::HasFatalFailure()) return;
+      most_kept = std::max<std::int64_t>(most_kept, scheduler_.sequences());
+    }
+    while (scheduler_.in_flight() > 0)
+      take(ends);
+    EXPECT_EQ(ledger_.used(), 0) << "pages were lost";
+    EXPECT_EQ(scheduler_.running() + scheduler_.waiting(), 0);
+  }
+
+  std::int64_t tokens(int sequence) const { return sequences_.at(sequence).tokens; }
   const Scheduler& scheduler() const { return scheduler_; }
 
-  std::int64_t prefilled = 0, steps = 0, drains = 0, most_running = 0;
+  std::int64_t prefilled = 0, steps = 0, drains = 0, most_running = 0, cancelled = 0, most_kept = 0;
   std::vector<int> ended;
 
  private:
   struct Simulated {
     int group;
     std::int64_t tokens = 0, position = 0;
+    bool has_ended = false;
   };
 
-  std::int64_t stored(int group) const { return groups_[group].prompt_tokens - 1; }
+  void one_step(const std::function<bool(int, std::int64_t)>& ends) {
+    const StepPlan plan = scheduler_.plan();
+    if (plan.drain) {
+      ++drains;
+      return take(ends);
+    }
+    carry_out(plan);
+    if (plan.rows > 0) launch(plan.rows);
+    if (scheduler_.in_flight() > depth_ || (plan.rows == 0 && scheduler_.in_flight() > 0))
+      take(ends);
+  }
+
+  bool group_is_alive(int group) const {
+    return std::any_of(sequences_.begin(), sequences_.end(), [&](const auto& each) {
+      return each.second.group == group && !each.second.has_ended;
+    });
+  }
+  std::int64_t stored(int group) const { return groups_.at(group).prompt_tokens - 1; }
   // Tokens of the prompt belong to the group, whichever sequence reads them.
   Key key(int sequence, std::int64_t token) const {
-    const int group = sequences_[sequence].group;
-    return token < groups_[group].prompt_tokens ? Key{group, token} : Key{~sequence, token};
+    const int group = sequences_.at(sequence).group;
+    return token < groups_.at(group).prompt_tokens ? Key{group, token} : Key{~sequence, token};
   }
   void expect_stored(const std::vector<std::int32_t>& pages, std::int64_t count,
                      const std::function<Key(std::int64_t)>& expected) {
@@ -133,15 +182,18 @@ class Simulation {
       ASSERT_EQ(rows[row], step[row].first);
       Simulated& s = sequences_[rows[row]];
       ++s.tokens;
-      if (scheduler_.token(rows[row], ends(rows[row], s.tokens))) ended.push_back(rows[row]);
+      if (!scheduler_.token(rows[row], ends(rows[row], s.tokens))) continue;
+      s.has_ended = true;
+      ended.push_back(rows[row]);
     }
   }
 
   PageLedger ledger_;
-  std::vector<GroupShape> groups_;
   Scheduler scheduler_;
   int depth_;
-  std::vector<Simulated> sequences_;
+  std::map<int, GroupShape> groups_;
+  std::map<int, Simulated> sequences_;
+  int next_sequence_ = 0;
   std::map<std::int64_t, Key> cache_;
   std::map<int, std::pair<int, std::vector<std::int32_t>>> slots_;
   std::deque<std::vector<std::pair<int, std::vector<std::int32_t>>>> queue_;
@@ -271,6 +323,46 @@ TEST(Scheduler, RandomRunsKeepTheCacheRight) {
   }
   EXPECT_GT(preemptions, 100);
   EXPECT_GT(drains, 20);
+}
+
+// Groups join and leave at any time. Those that stay get their tokens, the cache stays right, and
+// what is over is forgotten.
+TEST(Scheduler, GroupsJoinAndLeaveWhileOthersDecode) {
+  std::uint64_t state = 777;
+  const auto below = [&](std::uint64_t bound) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<std::int64_t>((state >> 33) % bound);
+  };
+  std::int64_t preemptions = 0, cancelled = 0, most_kept = 0, all = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    std::vector<GroupShape> shapes;
+    for (int g = 0; g < 100; ++g)
+      shapes.push_back({1 + below(20), static_cast<int>(1 + below(4)), 1 + below(20)});
+    Simulation run(12 + below(20), {kPage, static_cast<int>(1 + below(9)), 1 + below(12)}, {},
+                   trial % 3);
+    run.run_live(shapes, below,
+                 [](int sequence, std::int64_t tokens) { return tokens >= 2 + sequence * 5 % 11; });
+    if (HasFatalFailure()) FAIL() << "trial " << trial;
+    preemptions += run.scheduler().preemptions();
+    cancelled += run.cancelled;
+    most_kept = std::max(most_kept, run.most_kept);
+    all = std::max(all, std::ssize(run.ended));
+  }
+  EXPECT_GT(preemptions, 50);
+  EXPECT_GT(cancelled, 300);
+  EXPECT_GT(all, 100);
+  // A group's length is known: few pages and slots bound how many are alive at a time, and the
+  // queue is the rest. 250 sequences a trial, and never all of them.
+  EXPECT_LT(most_kept, 240);
+}
+
+TEST(Scheduler, WhatIsOverIsForgotten) {
+  Simulation run(100, {kPage, 8, 100}, {}, 1);
+  for (int round = 0; round < 1000; ++round) {
+    run.join({3, 4, 5});
+    run.run(kNever);
+    ASSERT_LE(run.scheduler().sequences(), 4);
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "core/error.h"
+#include "io/http/access.h"
 #include "io/http/server.h"
 #include "report/report_page.h"
 #include "report/run_finder.h"
@@ -41,12 +42,6 @@ std::int64_t number_of_parameter(const HttpRequest& request, const char* name) {
   std::int64_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? number : -1;
-}
-
-// "localhost:8484" -> "localhost", "[::1]:8484" -> "::1"
-std::string host_of(const std::string& host) {
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return host.substr(0, host.find(':'));
 }
 
 std::string cookie_of(const HttpRequest& request) {
@@ -94,20 +89,6 @@ fs::path existing_folder(const fs::path& folder) {
 
 }  // namespace
 
-bool is_loopback(const std::string& host) {
-  // "127.evil.example" is a name that may resolve to any address.
-  const bool is_v4 = host.find_first_not_of("0123456789.") == std::string::npos;
-  return host == "localhost" || host == "::1" || (is_v4 && host.starts_with("127."));
-}
-
-bool equal_in_constant_time(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    difference |= static_cast<unsigned char>(a[i]) ^
-                  static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
-  return difference == 0;
-}
-
 class Dashboard::Server {
  public:
   explicit Server(DashboardOptions options)
@@ -143,8 +124,7 @@ class Dashboard::Server {
   }
 
   std::string url() const {
-    const bool is_v6 = options_.host.find(':') != std::string::npos;
-    return fmt::format("http://{}:{}/{}", is_v6 ? "[" + options_.host + "]" : options_.host, port(),
+    return fmt::format("http://{}/{}", authority_of(options_.host, port()),
                        options_.token.empty() ? "" : "?token=" + options_.token);
   }
 

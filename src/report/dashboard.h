@@ -47,8 +47,4 @@ class Dashboard {
   std::unique_ptr<Server> server_;
 };
 
-bool is_loopback(const std::string& host);
-// Its time does not depend on where the two differ.
-bool equal_in_constant_time(const std::string& a, const std::string& b);
-
 }  // namespace antisd::inline report

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "core/testing.h"
+#include "io/http/access.h"
 #include "io/http/testing.h"
 #include "io/json.h"
 #include "report/testing.h"

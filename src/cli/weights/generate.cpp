@@ -1,5 +1,5 @@
 // `generate`: responses to prompts, either rows in batches through the rollout engine, or one
-// prompt on a terminal.
+// prompt or a chat on a terminal.
 
 #include <iostream>
 #include <memory>
@@ -13,7 +13,7 @@
 #include "cli/processes.h"
 #include "cli/prompt_reader.h"
 #include "cli/rows.h"
-#include "cli/text_stream.h"
+#include "cli/weights/chat.h"
 #include "cli/weights/device_choice.h"
 #include "cli/weights/model_options.h"
 #include "cli/weights/rank_session.h"
@@ -23,6 +23,7 @@
 #include "inference/together.h"
 #include "io/jsonl.h"
 #include "io/row_source.h"
+#include "text/chat_files.h"
 
 namespace antisd::inline cli {
 namespace {
@@ -38,7 +39,7 @@ struct GenerateOptions {
   std::vector<std::string> stop;
   bool ignore_eos = false, quiet = false;
   std::string prompt;
-  bool has_prompt = false;
+  bool has_prompt = false, chat = false;
   int max_sequences = 256;
   std::int64_t kv_mib = 0;
   std::string processes;
@@ -98,6 +99,14 @@ class Generator {
   // All ranks call it; rank 0 has the rows and returns the status.
   int run_rows();
   int run_prompt();
+  int run_chat() {
+    if (!has_chat_template(files_of(options_.model))) {
+      throw InputError(
+          "the model has no chat template",
+          {.where = options_.model.model, .remedy = "--prompt continues plain text without one"});
+    }
+    return cli::run_chat({prompts_, stop_strings_, model_, engine_, rollout_});
+  }
 
  private:
   // A row in progress: its request, or what to write instead.
@@ -286,6 +295,11 @@ int Generator::answer_rows(const std::function<void()>& call) {
 }
 
 int Generator::run_prompt() {
+  if (!options_.quiet && isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr,
+               "--prompt is continued as raw text, without the chat template; for a "
+               "conversation: --chat\n");
+  }
   const Tokenizer& tokenizer = prompts_.tokenizer();
   const Pending pending = read_row({{"prompt", options_.prompt}}, 0);
   const bool live = options_.samples == 1 && stop_strings_.empty();
@@ -318,7 +332,11 @@ std::function<int()> add_generate(CLI::App& app) {
   add_model_argument(app, options->model);
   add_row_stream_options(app, options->rows);
   CLI::Option* prompt = app.add_option("--prompt", options->prompt,
-                                       "one prompt instead of rows; its text is streamed");
+                                       "one prompt instead of rows, continued as raw text without "
+                                       "the chat template; the text is streamed");
+  CLI::Option* chat = app.add_flag("--chat", options->chat,
+                                   "a conversation on the terminal, through the chat template");
+  chat->excludes(prompt);
   app.add_option("--max-tokens", options->max_tokens,
                  "maximum number of new tokens, limited by the model's positions")
       ->capture_default_str()
@@ -336,7 +354,8 @@ std::function<int()> add_generate(CLI::App& app) {
       ->capture_default_str();
   CLI::Option* samples = app.add_option("--n", options->samples, "samples per prompt")
                              ->capture_default_str()
-                             ->check(CLI::Range(1, 1 << 20));
+                             ->check(CLI::Range(1, 1 << 20))
+                             ->excludes(chat);
   app.add_option("--seed", options->seed, "seed of the sampling")->capture_default_str();
   app.add_option("--stop", options->stop,
                  "a string that ends a response and is removed from its text; may be repeated")
@@ -363,6 +382,13 @@ std::function<int()> add_generate(CLI::App& app) {
   return [options, prompt, samples] {
     options->has_prompt = prompt->count() > 0;
     options->list_samples = samples->count() > 0;
+    if (options->chat) {
+      if (options->rows.file != "-") {
+        throw InputError("--chat takes no FILE", {.where = options->rows.file,
+                                                  .remedy = "messages come from standard input"});
+      }
+      return Generator(*options, *alone(), 0).run_chat();
+    }
     if (options->has_prompt) return Generator(*options, *alone(), 0).run_prompt();
     if (const std::optional<int> status = run_as_launcher(options->processes, {visible_gpus}))
       return *status;

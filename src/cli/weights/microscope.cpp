@@ -6,12 +6,12 @@
 
 #include "algo/advantages.h"
 #include "cli/rows.h"
-#include "cli/text_stream.h"
 #include "cli/weights/model_parts.h"
 #include "core/error.h"
 #include "inference/finite_scores.h"
 #include "reward/grader.h"
 #include "reward/grading_stage.h"
+#include "text/text_stream.h"
 
 namespace antisd::inline cli {
 namespace {

@@ -5,21 +5,11 @@
 #include <fmt/format.h>
 
 #include "inference/stop_ids.h"
-#include "io/atomic_file.h"
+#include "text/chat_files.h"
 
 namespace antisd::inline cli {
 
 namespace fs = std::filesystem;
-
-bool has_chat_template(const fs::path& model) {
-  if (fs::exists(model / "chat_template.jinja")) return true;
-  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
-    if (!fs::exists(model / name)) continue;
-    const Json file = parse_json(read_file(model / name), (model / name).string());
-    if (file.is_object() && file.contains("chat_template")) return true;
-  }
-  return false;
-}
 
 PromptRenderer make_renderer(const fs::path& model, const DataConfig& config, const Warn& warn) {
   std::optional<ChatTemplate> chat;

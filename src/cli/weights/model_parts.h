@@ -13,8 +13,6 @@ namespace antisd::inline cli {
 
 using Warn = std::function<void(const std::string&)>;
 
-bool has_chat_template(const std::filesystem::path& model);
-
 // Warns if there is no chat template: prompts are then plain text.
 PromptRenderer make_renderer(const std::filesystem::path& model, const DataConfig& config,
                              const Warn& warn);

@@ -22,6 +22,7 @@
 #include "run/stop_signals.h"
 #include "trainer/pretrain/document_trainer.h"
 #include "trainer/pretrain/new_model.h"
+#include "text/chat_files.h"
 
 namespace antisd::inline cli {
 namespace {

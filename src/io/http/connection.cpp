@@ -45,6 +45,18 @@ class HttpConnection::StreamSink : public HttpStream::Sink {
     post([whole](HttpConnection& connection) { connection.end_stream(whole); });
     loop_ = nullptr;
   }
+  void answer(HttpResponse response) override {
+    const std::lock_guard lock(mutex_);
+    if (loop_ == nullptr) return;
+    post([response = std::move(response)](HttpConnection& connection) {
+      connection.answer_in_place(response);
+    });
+    loop_ = nullptr;
+  }
+  bool is_gone() override {
+    const std::lock_guard lock(mutex_);
+    return loop_ == nullptr;
+  }
   void let_go() {
     const std::lock_guard lock(mutex_);
     loop_ = nullptr;
@@ -127,7 +139,8 @@ void HttpConnection::read_requests() {
   if (input_.empty()) return;
   input_.erase(0, parser_.take(input_));
   const Parsed parsed = parser_.state();
-  if (parsed == Parsed::kRefused) return refuse(parser_.status(), parser_.problem());
+  if (parsed == Parsed::kRefused)
+    return refuse(options_.refusal(parser_.status(), parser_.problem()));
   if (parsed == Parsed::kDone) {
     state_ = State::kHandling;
     since_ = Clock::now();
@@ -141,6 +154,9 @@ void HttpConnection::read_requests() {
   }
   // One time limit for a whole header and one for a whole body: it does not restart with each byte.
   if (parsed != timed_) {
+    if (parsed == Parsed::kBody && events_.refusal) {
+      if (const auto refused = events_.refusal(parser_.request())) return refuse(*refused);
+    }
     timed_ = parsed;
     timer_.start(parsed == Parsed::kHeader ? options_.header_seconds : options_.body_seconds);
   }
@@ -151,9 +167,8 @@ void HttpConnection::read_requests() {
   }
 }
 
-void HttpConnection::refuse(int status, const std::string& problem) {
+void HttpConnection::refuse(const HttpResponse& response) {
   refused_ = true;
-  const HttpResponse response = HttpResponse::text(status, problem + "\n");
   answer(response_head(response, options_.fields, static_cast<std::int64_t>(response.body.size()),
                        1, false),
          response.body, false);
@@ -170,8 +185,8 @@ void HttpConnection::answer(std::string head, std::string body, bool keep_alive)
   write_queue();
 }
 
-std::shared_ptr<HttpStream::Sink> HttpConnection::open_stream(std::string head, bool chunked,
-                                                              bool keep_alive) {
+std::shared_ptr<HttpStream::Sink> HttpConnection::open_stream(std::string head, bool waits,
+                                                              bool chunked, bool keep_alive) {
   sink_ = std::make_shared<StreamSink>(loop_, weak_from_this(), options_.stream_bytes);
   const std::shared_ptr<StreamSink> sink = sink_;  // writing the head may close the connection
   state_ = State::kStreaming;
@@ -180,16 +195,32 @@ std::shared_ptr<HttpStream::Sink> HttpConnection::open_stream(std::string head, 
   stream_ended_ = false;
   since_ = Clock::now();
   readable_.start();  // notices when the client disconnects
-  queue(std::move(head));
+  waiting_head_ = std::move(head);
   timer_.start(options_.stall_seconds);
+  if (!waits) queue_waiting_head();
   write_queue();
   return sink;
+}
+
+void HttpConnection::queue_waiting_head() {
+  queue(std::exchange(waiting_head_, {}));
+}
+
+void HttpConnection::answer_in_place(const HttpResponse& response) {
+  if (state_ != State::kStreaming || waiting_head_.empty()) return close();
+  waiting_head_.clear();
+  sink_.reset();
+  answer(response_head(response, options_.fields, static_cast<std::int64_t>(response.body.size()),
+                       chunked_ ? 1 : 0, keep_alive_),
+         response.body, keep_alive_);
+  events_.grown();
 }
 
 void HttpConnection::append_to_stream(std::string bytes) {
   if (state_ != State::kStreaming) return;
   const std::size_t size = bytes.size();
   if (waiting_bytes_ == 0) timer_.start(options_.stall_seconds);
+  queue_waiting_head();
   queue(chunked_ ? fmt::format("{:x}\r\n{}\r\n", size, bytes) : std::move(bytes));
   write_queue();
 }
@@ -198,6 +229,7 @@ void HttpConnection::end_stream(bool whole) {
   if (state_ != State::kStreaming) return;
   if (!whole) return close();
   stream_ended_ = true;
+  queue_waiting_head();
   if (chunked_) queue("0\r\n\r\n");
   write_queue();
 }
@@ -284,8 +316,9 @@ void HttpConnection::drain() {
 void HttpConnection::on_time() {
   const bool in_request = state_ == State::kReading && timed_ != HttpRequestParser::State::kDone;
   if (!in_request) return close();
-  refuse(408, timed_ == HttpRequestParser::State::kHeader ? "the header took too long"
-                                                          : "the body took too long");
+  refuse(options_.refusal(408, timed_ == HttpRequestParser::State::kHeader
+                                   ? "the header took too long"
+                                   : "the body took too long"));
 }
 
 }  // namespace antisd::inline io

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "io/http/event_loop.h"
@@ -24,6 +25,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     std::function<void(HttpConnection&, HttpRequest)>
         request;  // to be answered by answer() or open_stream(), at any time
     std::function<void(HttpConnection&)> closed;  // once; the object must outlive the call
+    // For a header whose body has not come yet: an answer in place of reading it.
+    std::function<std::optional<HttpResponse>(const HttpRequest&)> refusal;
+    std::function<void()> grown;  // an answer waits to be sent that no answer() call announced
   };
   // `options` and `events` must outlive it.
   HttpConnection(EventLoop& loop, UniqueFd socket, const HttpServerOptions& options,
@@ -31,7 +35,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start();
 
   void answer(std::string head, std::string body, bool keep_alive);
-  std::shared_ptr<HttpStream::Sink> open_stream(std::string head, bool chunked, bool keep_alive);
+  // `waits`: the head is sent with the first bytes.
+  std::shared_ptr<HttpStream::Sink> open_stream(std::string head, bool waits, bool chunked,
+                                                bool keep_alive);
   void close();
   // Runs `action`; if it throws, only this connection is closed.
   void protect(const std::function<void()>& action);
@@ -41,7 +47,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool is_idle() const { return state_ == State::kReading || state_ == State::kDraining; }
   Clock::time_point since() const { return since_; }
   std::size_t waiting_bytes() const { return waiting_bytes_; }
-  bool is_streaming() const { return state_ == State::kStreaming; }
+  bool is_streaming() const { return state_ == State::kStreaming && !stream_ended_; }
   bool is_closed() const { return state_ == State::kClosed; }
 
  private:
@@ -53,7 +59,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void on_readable();
   void on_time();
   void read_requests();
-  void refuse(int status, const std::string& problem);
+  void refuse(const HttpResponse& response);
   void drain();
   void queue(std::string bytes);
   void write_queue();
@@ -61,6 +67,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void end_answer();
   void append_to_stream(std::string bytes);
   void end_stream(bool whole);
+  void answer_in_place(const HttpResponse& response);
+  void queue_waiting_head();
 
   const HttpServerOptions& options_;
   const Events& events_;
@@ -78,6 +86,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::size_t waiting_bytes_ = 0;
   bool keep_alive_ = true, refused_ = false;
   bool chunked_ = false, stream_ended_ = false;
+  std::string waiting_head_;  // of a stream that has not sent a byte
   std::shared_ptr<StreamSink> sink_;
 };
 

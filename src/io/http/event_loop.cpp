@@ -55,11 +55,13 @@ void EventLoop::turn() {
 }
 
 void EventLoop::post(std::function<void()> task) {
+  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
+    is_first = posted_.empty();
     posted_.push_back(std::move(task));
   }
-  wake();
+  if (is_first) wake();  // otherwise a turn that will see this task too has been woken already
 }
 
 void EventLoop::wake() const {

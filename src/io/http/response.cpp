@@ -88,6 +88,14 @@ void HttpStream::finish() const {
   if (!writer_->finished.exchange(true)) writer_->sink->finish(true);
 }
 
+void HttpStream::answer(HttpResponse response) const {
+  if (!writer_->finished.exchange(true)) writer_->sink->answer(std::move(response));
+}
+
+bool HttpStream::is_gone() const {
+  return writer_->sink->is_gone();
+}
+
 HttpResponse HttpResponse::text(int status, std::string text) {
   return {.status = status, .body = std::move(text)};
 }

@@ -3,6 +3,12 @@
 //   const HttpResponse whole{.type = "application/json", .body = text};
 //   const HttpResponse live{.type = "text/event-stream",
 //                           .stream = [&](HttpStream stream) { submit(prompt, stream); }};
+//
+// A stream whose head waits can still become a complete answer with another status:
+//
+//   const HttpResponse later{.stream = [&](HttpStream stream) { submit(prompt, stream); },
+//                            .head_waits = true};
+//   stream.answer(HttpResponse{.status = 500, .body = text});  // from any thread
 #pragma once
 
 #include <cstddef>
@@ -15,6 +21,8 @@
 
 namespace antisd::inline io {
 
+struct HttpResponse;
+
 // The body of an answer that is written piece by piece, from any thread. Copies are the same
 // stream; if the last copy is destroyed without finish(), the connection is aborted, so the client
 // does not mistake a part for the whole.
@@ -26,6 +34,8 @@ class HttpStream {
     virtual ~Sink() = default;
     virtual bool write(std::string_view bytes) = 0;
     virtual void finish(bool whole) = 0;
+    virtual void answer(HttpResponse response) = 0;
+    virtual bool is_gone() = 0;
   };
   explicit HttpStream(std::shared_ptr<Sink> sink);
 
@@ -33,6 +43,10 @@ class HttpStream {
   // the rest is not needed.
   bool write(std::string_view bytes) const;
   void finish() const;
+  // In place of a stream whose head waits, before the first write().
+  void answer(HttpResponse response) const;
+  // Whether write() would return false.
+  bool is_gone() const;
 
  private:
   struct Writer;
@@ -45,6 +59,7 @@ struct HttpResponse {
   HttpFields fields = {};
   std::string body = {};
   std::function<void(HttpStream)> stream = {};  // if set: called once, and it writes the body
+  bool head_waits = false;  // of a stream: the head is sent with its first bytes, not at once
 
   static HttpResponse text(int status, std::string text);
 };

@@ -21,6 +21,12 @@ namespace {
 constexpr int kAcceptsATurn = 64;
 constexpr double kPauseSeconds = 0.1;  // if the system has no more sockets
 
+bool takes(std::string_view route, std::string_view path) {
+  if (!route.ends_with("/*")) return route == path;
+  route.remove_suffix(1);
+  return path.size() > route.size() && path.starts_with(route);
+}
+
 }  // namespace
 
 class HttpServer::Loop {
@@ -38,12 +44,15 @@ class HttpServer::Loop {
       hand_over(connection, std::move(request));
     };
     events_.closed = [this](HttpConnection& connection) { bury(connection); };
+    events_.grown = [this] { bound_waiting_bytes(); };
   }
 
   void serve() {
     if (!stopping_) acceptable_.start();
     while (!stopping_)
       turn();
+    loop_.wake();  // so that the turn does not wait: it does what was posted before the stop
+    turn();
     acceptable_.stop();
     pause_.stop();
     listener_.reset();
@@ -65,7 +74,10 @@ class HttpServer::Loop {
   void route(std::string method, std::string path, Handler handler) {
     routes_.push_back({std::move(method), std::move(path), std::move(handler)});
   }
-  void guard(Guard guard) { guard_ = std::move(guard); }
+  void guard(Guard guard) {
+    guard_ = std::move(guard);
+    events_.refusal = guard_;
+  }
   int port() const { return port_; }
   Statistics statistics() const { return {open_, most_, displaced_}; }
 
@@ -182,11 +194,12 @@ class HttpServer::Loop {
                          const HttpResponse& response) {
     const bool chunked = request.minor_version > 0, keep = chunked && request.keep_alive;
     std::string head = response_head(response, options_.fields, -1, request.minor_version, keep);
-    loop_.post([this, weak, chunked, keep, head = std::move(head), produce = response.stream] {
+    loop_.post([this, weak, chunked, keep, waits = response.head_waits, head = std::move(head),
+                produce = response.stream] {
       const auto connection = weak.lock();
       if (!connection || connection->is_closed()) return;
       connection->protect([&] {
-        const HttpStream stream(connection->open_stream(head, chunked, keep));
+        const HttpStream stream(connection->open_stream(head, waits, chunked, keep));
         pool_.submit([stream, produce] { produce(stream); });
       });
     });
@@ -217,19 +230,19 @@ class HttpServer::Loop {
         if (std::optional<HttpResponse> refused = guard_(request)) return std::move(*refused);
       std::string allowed;
       for (const Route& route : routes_) {
-        if (route.path != request.path) continue;
+        if (!takes(route.path, request.path)) continue;
         const bool is_get = route.method == "GET";
         if (route.method == request.method || (is_get && request.method == "HEAD"))
           return route.handler(request);
         allowed +=
             fmt::format("{}{}", allowed.empty() ? "" : ", ", is_get ? "GET, HEAD" : route.method);
       }
-      if (allowed.empty()) return HttpResponse::text(404, "there is nothing here\n");
-      HttpResponse response = HttpResponse::text(405, "this address takes " + allowed + "\n");
+      if (allowed.empty()) return options_.refusal(404, "there is nothing here");
+      HttpResponse response = options_.refusal(405, "this address takes " + allowed);
       response.fields.emplace_back("Allow", allowed);
       return response;
     } catch (const std::exception&) {
-      return HttpResponse::text(500, "the server failed on this request\n");
+      return options_.refusal(500, "the server failed on this request");
     }
   }
 

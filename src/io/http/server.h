@@ -38,12 +38,18 @@ struct HttpServerOptions {
       256 << 20;  // of all answers; above it the most stalled connection is closed
   std::size_t stream_bytes = 1 << 20;  // of one stream; a client further behind is dropped
   HttpFields fields = {};              // of every answer, unless it has its own
+  // The server's own answers to what it does not take: a status and what is wrong.
+  std::function<HttpResponse(int status, const std::string& problem)> refusal =
+      [](int status, const std::string& problem) {
+        return HttpResponse::text(status, problem + "\n");
+      };
 };
 
 class HttpServer {
  public:
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
-  // An answer ends the request; nothing lets it pass to its route.
+  // An answer ends the request; nothing lets it pass to its route. Called before a body is read,
+  // in the loop's thread, and once more with it.
   using Guard = std::function<std::optional<HttpResponse>(const HttpRequest&)>;
 
   // Binds and listens: clients that connect before serve() wait. RunError if the address is
@@ -51,8 +57,8 @@ class HttpServer {
   explicit HttpServer(HttpServerOptions options);
   ~HttpServer();
 
-  // Call it before serve(). The whole path is compared. A GET route answers HEAD too; another
-  // method on a known path gives 405.
+  // Call it before serve(). The whole path is compared; one that ends in "/*" takes all paths below
+  // it. A GET route answers HEAD too; another method on a known path gives 405.
   void route(std::string method, std::string path, Handler handler);
   void guard(Guard guard);
 

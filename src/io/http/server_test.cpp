@@ -281,6 +281,95 @@ TEST_F(HttpServerTest, StreamsFromAnotherThread) {
   EXPECT_TRUE(lost.is_closed_by_server()) << "no last chunk: a part is not taken for the whole";
 }
 
+// A long computation answers as a whole, from another thread, and learns that its client left.
+TEST_F(HttpServerTest, AnswersLaterFromAnotherThread) {
+  begin({});
+  std::promise<HttpStream> first, second, third;
+  server_->route("POST", "/later", [&](const HttpRequest& request) {
+    std::promise<HttpStream>& to = request.body == "1"   ? first
+                                   : request.body == "2" ? second
+                                                         : third;
+    return HttpResponse{.type = "text/event-stream",
+                        .stream = [&to](HttpStream s) { to.set_value(s); },
+                        .head_waits = true};
+  });
+  serve();
+  HttpClient client(port());
+  client.send(request_text("POST", "/later", {}, "1") + kHello);
+  {
+    const HttpStream stream = first.get_future().get();
+    EXPECT_FALSE(stream.is_gone());
+    stream.answer({.status = 503, .type = "application/json", .body = "{}"});
+    EXPECT_FALSE(stream.write("late"));
+  }
+  const Answer answer = client.receive();
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.field("Content-Length"), "2");
+  EXPECT_EQ(answer.field("Content-Type"), "application/json");
+  EXPECT_EQ(answer.body, "{}");
+  EXPECT_EQ(client.receive().body, "hello") << "the connection goes on with the next request";
+
+  client.send(request_text("POST", "/later", {}, "2"));
+  {
+    const HttpStream stream = second.get_future().get();
+    EXPECT_TRUE(stream.write("one "));
+    EXPECT_TRUE(stream.write("two"));
+    stream.finish();
+  }
+  const Answer streamed = client.receive();
+  EXPECT_EQ(streamed.field("Content-Type"), "text/event-stream");
+  EXPECT_EQ(streamed.body, "one two");
+
+  auto leaving = std::make_unique<HttpClient>(port());
+  leaving->send(request_text("POST", "/later", {}, "3"));
+  const HttpStream stream = third.get_future().get();
+  leaving.reset();
+  wait_for_connections(1);
+  EXPECT_TRUE(stream.is_gone());
+  stream.answer({});
+}
+
+TEST_F(HttpServerTest, TheGuardLooksBeforeTheBody) {
+  begin({.refusal = [](int status, const std::string& problem) {
+    return HttpResponse{.status = status, .body = "no: " + problem};
+  }});
+  server_->guard([](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.field("x") == "known") return std::nullopt;
+    return HttpResponse{.status = 401, .body = "who are you?"};
+  });
+  server_->route("GET", "/below/*",
+                 [](const HttpRequest& request) { return HttpResponse{.body = request.path}; });
+  serve();
+  HttpClient stranger(port());
+  stranger.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+  EXPECT_EQ(stranger.receive().status, 401) << "its body is not waited for";
+  EXPECT_TRUE(stranger.is_closed_by_server());
+  const HttpFields known = {{"X", "known"}};
+  EXPECT_EQ(ask(port(), "POST", "/echo", known, "abc").body, "abc");
+  EXPECT_EQ(ask(port(), "GET", "/below/a/b", known).body, "/below/a/b");
+  EXPECT_EQ(ask(port(), "GET", "/below/", known).status, 404);
+  EXPECT_EQ(ask(port(), "GET", "/nothing", known).body, "no: there is nothing here");
+  HttpClient garbage(port());
+  garbage.send("\x16\x03\x01\n");
+  EXPECT_THAT(garbage.receive().body, ::testing::StartsWith("no: "));
+}
+
+TEST_F(HttpServerTest, AStreamThatIsWholeGoesOutAtTheStop) {
+  begin({});
+  std::promise<HttpStream> promised;
+  server_->route("GET", "/stream", [&](const HttpRequest&) {
+    return HttpResponse{.stream = [&](HttpStream stream) { promised.set_value(stream); }};
+  });
+  serve();
+  HttpClient client(port());
+  client.send(request_text("GET", "/stream"));
+  const HttpStream stream = promised.get_future().get();
+  stream.write(std::string(100'000, 'x'));
+  stream.finish();
+  server_->stop();
+  EXPECT_EQ(client.receive().body.size(), 100'000u);
+}
+
 TEST_F(HttpServerTest, AStreamOutlivesItsServer) {
   begin({});
   std::promise<HttpStream> promised;

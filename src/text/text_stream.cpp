@@ -1,10 +1,10 @@
-#include "cli/text_stream.h"
+#include "text/text_stream.h"
 
 #include <algorithm>
 
 #include "core/error.h"
 
-namespace antisd::inline cli {
+namespace antisd::inline text {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -61,4 +61,4 @@ bool StopStrings::complete(const Tokenizer& tokenizer, std::span<const std::int3
   return find(readable_text(tokenizer, ids.last(tail))).has_value();
 }
 
-}  // namespace antisd::inline cli
+}  // namespace antisd::inline text

@@ -9,7 +9,7 @@
 
 #include "text/tokenizer/tokenizer.h"
 
-namespace antisd::inline cli {
+namespace antisd::inline text {
 
 // Text without special tokens. A model's vocabulary is often padded: ids without a token are left
 // out, as in transformers.
@@ -49,4 +49,4 @@ class StopStrings {
   std::size_t longest_ = 0;
 };
 
-}  // namespace antisd::inline cli
+}  // namespace antisd::inline text

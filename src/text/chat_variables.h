@@ -3,11 +3,11 @@
 
 #include "io/json.h"
 
-namespace antisd::inline cli {
+namespace antisd::inline text {
 
 // The variables that transformers' apply_chat_template defines for a row with `messages`: `tools`
 // and `documents` are none unless given, special tokens have their names, and the row's own keys
-// override them.
+// override them. InputError if the messages are no list.
 Json chat_variables(const Json& row, const Json& special_tokens);
 
-}  // namespace antisd::inline cli
+}  // namespace antisd::inline text
