@@ -40,6 +40,9 @@ std::function<int()> add_config(CLI::App& app);
 std::function<int()> add_doctor(CLI::App& app);
 std::function<int()> add_version(CLI::App& app);
 
+// Where the binary was built with torch.
+std::function<int()> add_quickstart(CLI::App& app);
+
 // Parses, runs, and turns every error into one line on standard error. Returns the exit status: 0
 // done, 1 failed while running, 2 bad usage, configuration or input, 130 stopped by a signal.
 int run_command_line(int argc, const char* const* argv);

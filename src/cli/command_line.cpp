@@ -30,6 +30,7 @@ const std::vector<Command>& all_commands() {
        add_pretrain},
       {"demo", "GRPO, SD and AntiSD on the shipped model, compared; minutes on two cores",
        add_demo},
+      {"quickstart", "a first training run with settings chosen for this machine", add_quickstart},
       {"sweep", "a grid of training runs in parallel, then their comparison", add_sweep},
       {"inspect", "the effect of the teacher's context on each token of a response: s, t, u, phi",
        add_inspect},
