@@ -1,5 +1,6 @@
 #include "cli/weights/quick_setup.h"
 
+#include <algorithm>
 #include <functional>
 #include <sstream>
 
@@ -25,6 +26,7 @@
 #include "ops/device.h"
 #include "ops/host_memory.h"
 #include "plan/quick_choice.h"
+#include "plan/run_plan.h"
 #include "reward/code/sandbox.h"
 #include "run/checkpoint/disk_plan.h"
 
@@ -122,6 +124,28 @@ std::vector<QuickSetting> all_settings(const QuickRequest& request, const fs::pa
   return settings;
 }
 
+// Predicted for a GPU that has rates, estimated for a CPU.
+std::string time_text(const RunConfig& config, const ModelShape& shape, at::Device device) {
+  const auto steps = static_cast<double>(config.train.steps);
+  if (device.is_cpu()) {
+    const double seconds = cpu_step_seconds(shape, config, measure_cpu());
+    return fmt::format(
+        "{} a step if responses have half of that length, {} in all; estimated from "
+        "this CPU's speed, and a GPU is far faster",
+        seconds_text(seconds), seconds_text(seconds * steps));
+  }
+  const Card* card = card_at_hand(device);
+  if (card == nullptr) return "not known for this GPU";
+  const RunPlan plan =
+      plan_run({config, shape, {.card = *card}, set_forms(config)},
+               Lengths::within(std::min(config.rollout.max_sequence_tokens, shape.max_positions),
+                               kPromptTokens, static_cast<std::uint64_t>(config.train.seed)));
+  return fmt::format(
+      "{} a step, {} in all with the evaluations; predicted for responses of a "
+      "quarter of that length",
+      seconds_text(plan.step_seconds()), seconds_text(plan.hours() * 3600));
+}
+
 void tell_plan(const RunConfig& config, const ModelShape& model, const Findings& found,
                const QuickChoice& choice, Console& console) {
   const ModelShape shape = configured_shape(model, config.model);
@@ -137,12 +161,7 @@ void tell_plan(const RunConfig& config, const ModelShape& model, const Findings&
                                   method.slow_teacher());
   console.info("disk      " + disk.text());
   if (!disk.suffices()) console.warn(disk.warning());
-  if (found.machine.gpu) return;
-  const double seconds = cpu_step_seconds(shape, config, measure_cpu());
-  console.info(fmt::format(
-      "time      {} a step if responses have half of that length, {} in all; estimated from this "
-      "CPU's speed, and a GPU is far faster",
-      seconds_text(seconds), seconds_text(seconds * static_cast<double>(config.train.steps))));
+  console.info("time      " + time_text(config, shape, found.device));
 }
 
 }  // namespace
