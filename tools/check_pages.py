@@ -12,6 +12,8 @@ from the ```text block that follows it, fails the test. A comment right above a 
     <!-- exact -->                 numbers in the output have to be these
     <!-- not run: the reason -->   the block is only checked: commands, flags and keys exist
 
+Blocks marked ```toml are read as configurations.
+
 Output is compared by lines, without regard to the width of spaces. A line `...` stands for any
 lines, `...` in a line for any text, and a number for any number unless the block is exact.
 """
@@ -33,6 +35,9 @@ SECONDS = 180  # of a block, on a busy machine
 # Texts of commands that do not work yet, with the reason. A block with one of them is left out.
 UNTIL_MERGED = {
     "pip install dist/antisd-": "the wheel",
+    "antisd fetch": "models and data by name",
+    "antisd serve": "the server",
+    "data show questions.jsonl": "usual columns",
     "data show table.csv": "CSV",
     "native.jsonl.gz": "gzip",
     "python3 level.py": "a reward program gets every column and may leave the id out",
@@ -140,6 +145,14 @@ class Checker:
             if "antisd" in names:
                 yield from self.command_problems(words[names.index("antisd") + 1:])
 
+    def settings_problems(self, text):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(text)
+            file.flush()
+            done = subprocess.run([self.program, "config", file.name], cwd=ROOT,
+                                  capture_output=True, text=True)
+        return [done.stderr.strip()] if done.returncode != 0 else []
+
     def command_problems(self, words):
         if not words:
             return
@@ -193,6 +206,8 @@ def check_page(name, program):
                            HF_HUB_OFFLINE="1", HF_HOME=str(folder / ".hf"))
         for block in blocks_of((ROOT / name).read_text()):
             where = f"{name}:{block.line}"
+            if block.language == "toml":
+                problems += [f"{where}: {problem}" for problem in checker.settings_problems(block.text)]
             late = [f"{text}: {why}" for text, why in UNTIL_MERGED.items() if text in block.text]
             if "file" in block.marks:
                 target = folder / block.marks["file"]

@@ -73,7 +73,7 @@ struct QuickRows {
 
 // Rows with all their columns, and with those of a native row.
 QuickRows read_quick_rows(const std::vector<std::string>& files, const StringMap& map) {
-  const ProblemParser parser(map, /*require_answer=*/false);
+  ProblemParser parser(map, /*require_answer=*/false);
   QuickRows read;
   for (const std::string& file : files) {
     RowReader reader(file);

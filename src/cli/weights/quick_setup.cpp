@@ -80,6 +80,14 @@ Findings examine_machine(const QuickRequest& request, Console& console) {
   return found;
 }
 
+// InputError if graded code needs it and the machine cannot isolate programs.
+std::string sandbox_text(bool needed) {
+  const SandboxStrength strength = probe_sandbox();
+  if (needed) choose_confinement("auto", strength);
+  return strength.isolates() ? "graded code is isolated"
+                             : "too weak for graded code, which this run has not; see doctor";
+}
+
 // Qwen3 and others can think at length before they answer; their templates have a switch for it.
 bool can_think(const fs::path& model) {
   for (const char* name : {"chat_template.jinja", "tokenizer_config.json", "chat_template.json"})
@@ -191,9 +199,7 @@ QuickSetup choose_setup(const QuickRequest& request, RunConfig& config, Console&
   console.info(fmt::format("model     {}: {:.1f} M parameters", model.string(),
                            static_cast<double>(shape.parameter_count()) / 1e6));
   console.info(fmt::format("data      {}; held out: {}", request.data, split.text));
-  if (split.kind == "code")
-    console.info(
-        fmt::format("sandbox   {}", to_string(choose_confinement("auto", probe_sandbox()))));
+  console.info("sandbox   " + sandbox_text(split.kind == "code"));
   if (!choice.fits) {
     throw InputError(fmt::format("the model does not fit this machine: {}", choice.reason),
                      {.where = request.model, .remedy = choice.remedy});

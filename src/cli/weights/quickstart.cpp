@@ -35,7 +35,6 @@ int train_quickly(const QuickRequest& request, const RunConfig& config, Console&
                   const Place& place) {
   RunOptions run = request.run;
   run.resume = holds_a_run(config.record.dir);
-  outlive_refused_writes();
   const StopSignals signals;
   return run_on_ranks(place, {config.dist, identity_of("quickstart", config)},
                       [&](Communicator& ranks) {
@@ -84,6 +83,7 @@ int quickstart(const QuickOptions& options) {
                                 "run.toml --processes gpus`"});
   }
   Console console({.quiet = request.run.quiet});
+  outlive_refused_writes();
   RunConfig config;
   if (request.is_set_up()) {
     read_setup(request, config, console);

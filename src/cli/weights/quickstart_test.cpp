@@ -56,9 +56,9 @@ class Quickstart : public testing::CommandTest {
 TEST_F(Quickstart, TrainsEvaluatesTwiceAndSaysWhatCameOut) {
   const Outcome first = start("--data countdown:3 --dir q --steps 2");
   ASSERT_EQ(first.status, 0) << first.err;
-  EXPECT_THAT(first.err,
-              AllOf(HasSubstr("machine   cpu"), HasSubstr("training  whole"),
-                    HasSubstr("a step if responses"), HasSubstr("2 of 2 problems x 4 responses")));
+  EXPECT_THAT(first.err, AllOf(HasSubstr("machine   cpu"), HasSubstr("sandbox   "),
+                               HasSubstr("training  whole"), HasSubstr("a step if responses"),
+                               HasSubstr("2 of 2 problems x 4 responses")));
   EXPECT_THAT(first.out,
               AllOf(HasSubstr("% after 2 steps; difference"), HasSubstr("q/report.html"),
                     HasSubstr("q/run/checkpoints/step-000002/model"), HasSubstr("Next:")));
@@ -139,6 +139,19 @@ TEST_F(Quickstart, DryRunWritesNothing) {
   EXPECT_THAT(bare.err, HasSubstr("not every row has an answer"));
   EXPECT_FALSE(fs::exists(folder_ / "q"));
   EXPECT_EQ(start("--data countdown:3 --dir rows.jsonl/q --steps 1").status, 1);
+}
+
+// The settings are written last, so a later start does not take a part of them for the whole.
+TEST_F(Quickstart, AFullDiskLeavesNoHalfOfASetup) {
+  write_rows("rows.jsonl", 200);
+  const std::string arguments = command(
+      "--data rows.jsonl --dir q --steps 1 reward.kind=countdown "
+      "data.template=countdown");
+  EXPECT_EQ(shell("ulimit -f 8; antisd " + arguments + " >out 2>err"), 1);
+  EXPECT_THAT(read_file(folder_ / "err"), HasSubstr("q/data/train.jsonl: "));
+  EXPECT_FALSE(fs::exists(folder_ / "q/run.toml"));
+  EXPECT_FALSE(fs::exists(folder_ / "q/data/train.jsonl"));
+  EXPECT_EQ(run(arguments).status, 0);
 }
 
 TEST_F(Quickstart, HoldsOutTheSameProblemsInAnyOrder) {
