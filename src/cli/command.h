@@ -48,6 +48,7 @@ std::function<int()> add_plan(CLI::App& app);
 std::function<int()> add_inspect(CLI::App& app);
 std::function<int()> add_merge(CLI::App& app);
 std::function<int()> add_serve(CLI::App& app);
+std::function<int()> add_quickstart(CLI::App& app);
 
 // Parses, runs, and turns every error into one line on standard error. Returns the exit status: 0
 // done, 1 failed while running, 2 bad usage, configuration or input, 130 stopped by a signal.

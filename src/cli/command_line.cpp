@@ -33,6 +33,7 @@ const std::vector<Command>& all_commands() {
        kInTensorHalf},
       {"demo", "GRPO, SD and AntiSD on the shipped model, compared; minutes on two cores",
        kInTensorHalf},
+      {"quickstart", "a first training run with settings chosen for this machine", kInTensorHalf},
       {"sweep", "a grid of training runs in parallel, then their comparison", kInTensorHalf},
       {"inspect", "the effect of the teacher's context on each token of a response: s, t, u, phi",
        kInTensorHalf},

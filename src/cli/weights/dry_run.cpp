@@ -167,17 +167,6 @@ Machine machine_at_hand(const RunOptions& options) {
   return machine;
 }
 
-// Nothing for a CPU and for a GPU without rates.
-const Card* card_at_hand(at::Device device) {
-  if (!device.is_cuda()) return nullptr;
-  for (const DeviceInfo& gpu : describe_tensor_library().gpus) {
-    if (gpu.name == fmt::format("cuda:{}", device.has_index() ? device.index() : 0))
-      return card_of_gpu(gpu.description.substr(0, gpu.description.find(',')),
-                         static_cast<double>(available_memory(device)));
-  }
-  return nullptr;
-}
-
 void report_plan(const RunConfig& config, const RunOptions& options, const ModelShape& shape,
                  at::Device device, at::ScalarType dtype, std::int64_t prompt_tokens,
                  Report& report, const Warn& warn) {
@@ -233,6 +222,16 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
 }
 
 }  // namespace
+
+const Card* card_at_hand(at::Device device) {
+  if (!device.is_cuda()) return nullptr;
+  for (const DeviceInfo& gpu : describe_tensor_library().gpus) {
+    if (gpu.name == fmt::format("cuda:{}", device.has_index() ? device.index() : 0))
+      return card_of_gpu(gpu.description.substr(0, gpu.description.find(',')),
+                         static_cast<double>(available_memory(device)));
+  }
+  return nullptr;
+}
 
 void dry_run(const RunConfig& config, const RunOptions& options, Console& console,
              std::ostream& out) {

@@ -3,7 +3,10 @@
 
 #include <iosfwd>
 
+#include <c10/core/Device.h>
+
 #include "cli/weights/training_run.h"
+#include "plan/calibration.h"
 
 namespace antisd::inline cli {
 
@@ -11,5 +14,8 @@ namespace antisd::inline cli {
 // files. InputError for the first thing that would fail, including too little memory.
 void dry_run(const RunConfig& config, const RunOptions& options, Console& console,
              std::ostream& out);
+
+// The GPU's rates; null for a CPU and for a GPU without rates.
+const Card* card_at_hand(at::Device device);
 
 }  // namespace antisd::inline cli

@@ -22,7 +22,7 @@ const std::map<std::string_view, AddCommand>& tensor_commands() {
       {"generate", add_generate}, {"score", add_score}, {"train", add_train},
       {"plan", add_plan},         {"eval", add_eval},   {"pretrain", add_pretrain},
       {"demo", add_demo},         {"sweep", add_sweep}, {"inspect", add_inspect},
-      {"merge", add_merge},       {"serve", add_serve},
+      {"merge", add_merge},       {"serve", add_serve}, {"quickstart", add_quickstart},
   };
   return commands;
 }
