@@ -59,8 +59,10 @@ int grade_code_rows(GradeCommandOptions options) {
   return run_rows(
       options.rows,
       [&](const Json& row) -> Json {
-        CodeGrade grade =
-            grader.grade(required_string(row, "response"), required_field(row, "tests"));
+        const Json& tests = required_field(row, "tests");  // a column of CSV holds them as text
+        CodeGrade grade = grader.grade(
+            required_string(row, "response"),
+            tests.is_string() ? parse_json(tests.get_ref<const std::string&>(), "tests") : tests);
         return {{"correct", grade.correct ? Json(*grade.correct) : Json()},
                 {"passed", grade.passed},
                 {"total", grade.total},

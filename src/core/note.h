@@ -1,7 +1,7 @@
 // Lines on standard error that are not errors: what was written, what was left out, warnings. The
 // command line's --quiet silences them for the whole process, which has one standard error.
 //
-//   note(fmt::format("{}: {} rows", file, rows));
+//   note("rows.csv: 12 of 12 rows");
 #pragma once
 
 #include <string_view>

@@ -1,10 +1,11 @@
 // Rows of a CSV file as RFC 4180 has them: a header with the columns' names, then records, whose
 // values are all strings.
 //
-//   CsvReader reader(stream, "rows.csv");
+//   const std::unique_ptr<std::istream> stream = open_text("rows.csv");
+//   CsvReader reader(*stream, "rows.csv");
 //   for (Json row; reader.next(row);) use(row["answer"], reader.where());
-//   CsvText text({"problem", "answer"});
-//   file.write(text.header() + text.record(row));
+//   const CsvText text({"problem", "answer"});
+//   const std::string lines = text.header() + text.record({{"problem", "1 + 1"}, {"answer", 2}});
 //
 // A field in quotes may hold commas, newlines and doubled quotes. Records end with LF, CRLF or CR;
 // a byte-order mark and blank lines are skipped. A quote inside a field that does not start with
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "io/json.h"
+#include "io/text_source.h"
 
 namespace antisd::inline io {
 

@@ -1,12 +1,14 @@
 // Packs text with gzip on its way to a sink.
 //
-//   GzipWriter packed([&](std::string_view bytes) { file.write(bytes); });
+//   std::string bytes;
+//   GzipWriter packed([&](std::string_view part) { bytes += part; });
 //   packed.write("a line\n");
 //   packed.finish();
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace antisd::inline io {
