@@ -142,8 +142,10 @@ def main():
         serve(channel)
     except BaseException as error:  # also SystemExit: whatever ends it is told
         text = str(error).strip().splitlines()
-        channel.say(error=type(error).__name__ + (": " + text[0] if text else ""))
-        sys.stderr.flush()
+        try:
+            channel.say(error=type(error).__name__ + (": " + text[0] if text else ""))
+        except OSError:
+            pass  # the trainer is gone
         os._exit(1)
 
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <sys/socket.h>
+
 #include "io/unique_fd.h"
 
 namespace antisd::inline io {

@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <csignal>
+#include <ctime>
 #include <fstream>
+#include <regex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,6 +25,11 @@ std::vector<std::string> names_of(const MetricSet& metrics) {
   for (const Metric& metric : metrics.values())
     names.push_back(metric.name);
   return names;
+}
+
+// The file's rows without the times at which they were written.
+std::string rows_of(const std::filesystem::path& path) {
+  return std::regex_replace(read_file(path), std::regex(R"("time":[0-9.]+,)"), "");
 }
 
 MetricSet metrics_with(double value) {
@@ -57,7 +64,7 @@ TEST(MetricsFile, WritesOneObjectAStepAtOnce) {
   metrics.set("antisd/u/max", INFINITY);
   file.write(1, metrics);
   EXPECT_EQ(
-      read_file(folder / "metrics.jsonl"),
+      rows_of(folder / "metrics.jsonl"),
       "{\"training/global_step\":1,\"actor/lr\":1e-06,\"actor/pg_loss\":null,\"antisd/u/max\":"
       "null}\n");
   file.write(2, metrics_with(0.1 + 0.2));
@@ -82,7 +89,7 @@ TEST(MetricsFile, ResumingCutsLaterRowsAndMendsATornLine) {
   EXPECT_EQ(cut.broken, 1);
   EXPECT_EQ(cut.last_step, 3);
   MetricsFile(path).write(4, metrics_with(40));
-  EXPECT_EQ(read_file(path),
+  EXPECT_EQ(rows_of(path),
             "{\"training/global_step\":1,\"actor/pg_loss\":1.0}\n"
             "{\"training/global_step\":2,\"actor/pg_loss\":2.0}\n"
             "{\"training/global_step\":3,\"actor/pg_loss\":3.0}\n"
@@ -119,7 +126,7 @@ TEST(MetricsFile, ARowWithoutItsLineEndIsKeptWhereItsStepIsDue) {
   write_file_atomically(path, one + two);
   EXPECT_EQ(cut_metrics(path, 2).broken, 0);
   MetricsFile(path).write(3, metrics_with(3));
-  EXPECT_EQ(read_file(path), one + two + "\n{\"training/global_step\":3,\"actor/pg_loss\":3.0}\n");
+  EXPECT_EQ(rows_of(path), one + two + "\n{\"training/global_step\":3,\"actor/pg_loss\":3.0}\n");
 }
 
 TEST(MetricsFile, KnowsWhenItWasRemoved) {
@@ -172,8 +179,23 @@ TEST(MetricsFile, ARowThatTheDiskRefusesLeavesNothing) {
   std::signal(SIGXFSZ, handler);
   EXPECT_THAT(message, HasSubstr("metrics.jsonl"));
   EXPECT_EQ(read_file(path), before);
+  const std::string row = rows_of(path);
   file.write(3, metrics_with(3));
-  EXPECT_EQ(read_file(path), before + "{\"training/global_step\":3,\"actor/pg_loss\":3.0}\n");
+  EXPECT_EQ(rows_of(path), row + "{\"training/global_step\":3,\"actor/pg_loss\":3.0}\n");
+}
+
+TEST(MetricsFile, ARowSaysWhenItWasWrittenAlsoAfterItWasAmended) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "metrics.jsonl";
+  const std::time_t before = std::time(nullptr);
+  MetricsFile(path).write(1, metrics_with(1));
+  const double written = *find_metrics(path, 1)->find("time");
+  EXPECT_GE(written, static_cast<double>(before));
+  EXPECT_LE(written, static_cast<double>(std::time(nullptr) + 1));
+  write_file_atomically(path, "{\"training/global_step\":1,\"time\":12.5,\"a\":1.0}\n");
+  amend_metrics(path, 1, metrics_with(3));
+  EXPECT_EQ(read_file(path),
+            "{\"training/global_step\":1,\"time\":12.5,\"a\":1.0,\"actor/pg_loss\":3.0}\n");
 }
 
 TEST(AmendMetrics, AddsToARowThatIsThere) {
@@ -193,7 +215,7 @@ TEST(AmendMetrics, AddsToARowThatIsThere) {
   }
   more.set("b", 2);
   amend_metrics(path, 2, more);
-  EXPECT_EQ(read_file(path),
+  EXPECT_EQ(rows_of(path),
             "{\"training/global_step\":0,\"val\":0.5}\n"
             "{\"training/global_step\":1,\"a\":0.1,\"b\":null}\n"
             "{\"training/global_step\":2,\"a\":0.2,\"b\":2.0,\"val\":0.5}\n"
