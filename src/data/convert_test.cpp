@@ -134,8 +134,8 @@ TEST_F(ConvertTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(error_of([&] { convert_data(input, there); }), HasSubstr("exists already"));
   convert_data(input, there, {.force = true});
   EXPECT_EQ(rows(there)[0]["a"], 1);
-  EXPECT_THAT(error_of([&] { convert_data(input, folder_ / "x.csv"); }),
-              HasSubstr("ending '.csv'"));
+  EXPECT_THAT(error_of([&] { convert_data(input, folder_ / "x.ods"); }),
+              HasSubstr("ending '.ods'"));
   EXPECT_THAT(error_of([&] {
                 convert_data(input, folder_ / "x.jsonl", {.rows = ConvertOptions::Rows::kCode});
               }),

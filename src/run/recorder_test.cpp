@@ -60,7 +60,7 @@ class RecorderTest : public ::testing::Test {
 
   testing::TemporaryFolder folder_;
   fs::path run_ = folder_ / "run";
-  Console console_{{.quiet = true}};
+  Console console_{ConsoleOptions{}};
   RunConfig config_;
 };
 

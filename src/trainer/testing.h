@@ -189,7 +189,7 @@ class SmallTraining {
   std::unique_ptr<TrainState> state;
   std::optional<CausalLm> reference;
   WordGrader grader;
-  Console console{{.quiet = true}};
+  Console console{ConsoleOptions{}};  // tests look for warnings
   std::optional<Recorder> recorder;
 };
 
