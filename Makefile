@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PRESET := $(if $(filter 1,$(CUDA)),cuda,release)
 BUILD := $(if $(filter 1,$(CUDA)),build/cuda,build)
 
-.PHONY: all setup configure program build test night browser-test demo bundle docs references peers browser
+.PHONY: all setup configure program build test night browser-test demo bundle wheel docs references peers browser
 .PHONY: format check-format check-includes clean
 
 all: build
@@ -57,6 +57,10 @@ demo: program
 
 bundle: build
 	@tools/bundle $(BUILD) build/bundle
+
+# dist/antisd-VERSION-py3-none-linux_x86_64.whl for pip, uv or pipx; released ones have CUDA=1.
+wheel: program
+	@python3 tools/make_wheel.py $(BUILD)
 
 docs: program
 	@$(BUILD)/antisd config --docs > docs/options.md

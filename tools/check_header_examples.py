@@ -50,6 +50,7 @@ NAMES = {
                       "std::int64_t mean_tokens",
     "cli/finite_number.h": "CLI::App& app, double& temperature",
     "cli/processes.h": "CLI::App& app, std::function<int()> visible_gpus",
+    "cli/tensor_half.h": "CLI::App& app",
     "cli/weights/microscope.h": "ModelOptions model_options, std::optional<std::int64_t> samples, "
                         "std::vector<LookRequest> rows, Microscope::OnBad on_bad, Analysis& analysis",
     "cli/weights/rank_session.h": "std::function<int(Communicator&)> train_as_one_of",

@@ -8,8 +8,9 @@
 
 namespace antisd::inline io {
 
-// It is where the program's files are (io/installation.h); the environment variable ANTISD_PARQUET_LIBRARY can name another
-// file. If it or Arrow is missing, InputError about `file`, the Parquet file to open.
+// It is where the program's files are (io/installation.h); the environment variable
+// ANTISD_PARQUET_LIBRARY can name another file. If it or Arrow is missing, InputError about `file`,
+// the Parquet file to open.
 const AntisdParquetLibrary& load_parquet_library(const std::string& file);
 
 // The same with the program's folder as an argument, for tests; nothing is cached.
