@@ -4,9 +4,7 @@
     tools/check_wheel.py dist/antisd-*.whl [--only NAME...]
 
 The wheel goes into an empty virtual environment. torch and Arrow are those that setup/run has
-unpacked in .deps/wheels, which a .pth file shows to the environment. The commands run as a plain
-user (nobody, if this script runs as root) with nothing but the environment in PATH: there is no
-compiler.
+unpacked in .deps/wheels, as links in the environment. The commands run as a plain (nobody, if this script runs as root) with nothing but the environment in PATH: there is no compiler.
 
 A function whose name begins with check_ is a check. It gets an Installation and asserts.
 """
@@ -29,12 +27,13 @@ WHEELS = (ROOT / ".deps/wheels").resolve()
 # Not one in a user's home, which nobody else can read.
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 NOBODY = 65534
+PACKAGES = ("torch", "nvidia", "pyarrow")
 
 
 class Installation:
     """A virtual environment with the wheel in it, and an empty folder `work` to run commands in."""
 
-    def __init__(self, folder, wheel, has_packages=True):
+    def __init__(self, folder, wheel):
         self.wheel = wheel
         self.environment = folder / "environment"
         self.work = folder / "work"
@@ -43,12 +42,19 @@ class Installation:
         self.site = next(self.environment.glob("lib/python3*/site-packages"))
         self.home = self.environment / "lib/antisd"
         self.program = self.environment / "bin/antisd"
-        if has_packages:
-            (self.site / "packages.pth").write_text(f"{WHEELS}\n")
+        self.link_packages()
         self.work.mkdir()
         folder.chmod(0o755)
         if os.geteuid() == 0:
             os.chown(self.work, NOBODY, NOBODY)
+
+    def link_packages(self):
+        for name in PACKAGES:
+            (self.site / name).symlink_to(WHEELS / name)
+
+    def unlink_packages(self):
+        for name in PACKAGES:
+            (self.site / name).unlink()
 
     def pip(self, *arguments):
         subprocess.run([PYTHON, "-m", "pip", "--python", self.environment / "bin/python", "-q",
@@ -119,13 +125,17 @@ def check_demo(place):
     assert (place.work / "runs/demo/report.html").stat().st_size > 100_000
 
 
+def doctor_lines(place):
+    """topic -> line"""
+    return {line.split()[0]: line for line in place.run("antisd", "doctor").stdout.splitlines()}
+
+
 def check_doctor(place):
     """One line each; what is missing comes with its remedy."""
-    lines = place.run("antisd", "doctor").stdout.splitlines()
-    assert any(line.startswith("torch") and " ok " in line for line in lines), lines
+    lines = doctor_lines(place)
+    assert " ok " in lines["torch"], lines
     for topic in ("python3", "namespaces", "parquet"):
-        line = next(line for line in lines if line.startswith(topic))
-        assert " ok " in line or ";" in line, line
+        assert " ok " in lines[topic] or ";" in lines[topic], lines
 
 
 def check_python_module(place):
@@ -139,12 +149,11 @@ def check_python_module(place):
 def check_missing_torch(place):
     """Without torch or with another one: the remedy, and what needs none still works."""
     check_parquet(place)
-    shown = place.site / "packages.pth"
-    shown.rename(shown.with_suffix(".off"))
+    place.unlink_packages()
     try:
         said = place.run("antisd", "train", "x.toml", status=1).stderr
         assert said.startswith("antisd: torch is not installed; pip install torch=="), said
-        line = next(line for line in place.run("antisd", "doctor").stdout.splitlines() if line.startswith("torch"))
+        line = doctor_lines(place)["torch"]
         assert "--" in line and "pip install torch==" in line, line
         check_tools(place)
         said = place.run("antisd", "data", "convert", "rows.parquet", status=2).stderr
@@ -155,7 +164,20 @@ def check_missing_torch(place):
         assert "torch 1.2.3 is installed, but this program needs torch" in said, said
     finally:
         shutil.rmtree(place.site / "torch", ignore_errors=True)
-        shown.with_suffix(".off").rename(shown)
+        place.link_packages()
+
+
+def check_torch_elsewhere(place):
+    """Where only the environment's Python knows about it."""
+    place.unlink_packages()
+    shown = place.site / "packages.pth"
+    shown.write_text(f"{WHEELS}\n")
+    try:
+        assert " ok " in doctor_lines(place)["torch"]
+        check_parquet(place)
+    finally:
+        shown.unlink()
+        place.link_packages()
 
 
 def check_uninstalling(place):

@@ -19,6 +19,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,8 @@ TAG = "py3-none-linux_x86_64"
 # Of every glibc system; the C++ runtime, which torch takes from the system too; torch's own OpenMP and
 # CUDA.
 SYSTEM = re.compile(r"^(ld-linux|lib(cu|nv|nccl)|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|anl|stdc\+\+|gcc_s|gomp)\.so)")
+LIBRARIES = ["libantisd_tensor.so", "libantisd_parquet.so", "libantisd_kernels.so"]
+SHT_DYNAMIC, SHT_DYNSYM, DT_NEEDED, DT_SONAME, DT_RPATH, DT_RUNPATH = 6, 11, 1, 14, 15, 29  # of ELF
 # Debian packages whose code is compiled into ours: headers, and the script of the pages.
 COMPILED_IN = ["libcli11-dev", "nlohmann-json3-dev", "libgloo-dev", "libjs-chart.js"]
 
@@ -80,11 +83,42 @@ def newest_symbol(files, prefix):
     return max(found, key=lambda version: [int(part) for part in version.split(".")])
 
 
+def set_search_path(library, text):
+    """Overwrites the library's search path for what it needs (DT_RUNPATH), which as built names
+    folders of this machine. The new text is not longer, so nothing moves in the file."""
+    data = bytearray(library.read_bytes())
+    table, = struct.unpack_from("<Q", data, 0x28)
+    size, count = struct.unpack_from("<HH", data, 0x3A)
+    # of each section: name, type, flags, address, offset, size, link, info, alignment, entry size
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + number * size) for number in range(count)]
+    dynamic = next(section for section in sections if section[1] == SHT_DYNAMIC)
+    entries = [struct.unpack_from("<qQ", data, place)
+               for place in range(dynamic[4], dynamic[4] + dynamic[5], 16)]
+    strings = sections[dynamic[6]][4]
+    symbols = next(section for section in sections if section[1] == SHT_DYNSYM)
+    names = [struct.unpack_from("<I", data, place)[0]
+             for place in range(symbols[4], symbols[4] + symbols[5], 24)]
+    names += [value for tag, value in entries if tag in (DT_NEEDED, DT_SONAME)]
+    for begin in (value for tag, value in entries if tag in (DT_RPATH, DT_RUNPATH)):
+        length = data.index(0, strings + begin) - strings - begin
+        if len(text) > length or any(begin < name < begin + length for name in names):
+            fail(f"{library.name}: its search path cannot be replaced")  # another name is a part of it
+        data[strings + begin:strings + begin + length] = text.encode().ljust(length, b"\0")
+    library.write_bytes(data)
+
+
 def stage_files(build, stage):
     """Puts the files of lib/antisd and bin into `stage`; returns the packages in it."""
-    output_of("cmake", "--install", build, "--component", "wheel", "--strip", "--prefix", stage)
     home = stage / "lib/antisd"
+    home.mkdir(parents=True)
+    (stage / "bin").mkdir()
+    shutil.copy(build / "antisd", stage / "bin")
+    for name in LIBRARIES:
+        if (build / name).exists():
+            shutil.copy(build / name, home)
+            set_search_path(home / name, "$ORIGIN")
     built = [stage / "bin/antisd", *home.glob("*.so")]
+    output_of("strip", *built)
     packages = list(COMPILED_IN)
     for name, path in needed_libraries(built).items():
         shutil.copyfile(path, home / name)
