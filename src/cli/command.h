@@ -34,6 +34,7 @@ std::function<int()> add_inspect(CLI::App& app);   // likewise
 std::function<int()> add_merge(CLI::App& app);     // likewise
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
+std::function<int()> add_fetch(CLI::App& app);
 std::function<int()> add_report(CLI::App& app);
 std::function<int()> add_dashboard(CLI::App& app);
 std::function<int()> add_config(CLI::App& app);

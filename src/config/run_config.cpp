@@ -17,7 +17,9 @@ RunConfig::RunConfig() {
 
 void RunConfig::describe_data_and_model() {
   OptionSet& o = options_;
-  o.add("model.path", model.path, "Hugging Face model directory");
+  o.add("model.path", model.path,
+        "Hugging Face model directory, or the name of a model in the local cache: "
+        "Qwen/Qwen3-0.6B, with a revision Qwen/Qwen3-0.6B@main");
   o.add("model.dtype", model.dtype,
         "precision of the forward and backward passes; auto is fp32 on a CPU and bf16 on a GPU; "
         "fp16 has three more bits of mantissa than bf16")
@@ -41,7 +43,8 @@ void RunConfig::describe_data_and_model() {
         "also in the experts of a sparse model; its router never has one");
 
   o.add("data.train", data.train,
-        "training files (JSONL or Parquet), or problems of the built-in task: countdown:3, "
+        "training files (JSONL or Parquet), names of data sets in the local Hugging Face cache "
+        "(openai/gsm8k, openai/gsm8k:main/train), or problems of the built-in task: countdown:3, "
         "countdown:4, countdown:3+4:train:8000:seed=7");
   o.add("data.template", data.template_name,
         "student prompt for rows that hold a plain problem: math, code, countdown, none, or a text "
@@ -156,8 +159,8 @@ void RunConfig::describe_training() {
 void RunConfig::describe_results() {
   OptionSet& o = options_;
   o.add("eval.benches", eval.benches,
-        "benchmarks: names of files in eval.dir (aime24), paths, or countdown:4:held-out:512; "
-        "empty: none");
+        "benchmarks: names of files in eval.dir (aime24), paths, data sets "
+        "(openai/gsm8k:main/test), or countdown:4:held-out:512; empty: none");
   o.add("eval.dir", eval.dir, "directory of the benchmarks that are given by name");
   o.add("eval.every", eval.every, "evaluate every N steps and at the end; 0 is never").at_least(0);
   o.add("eval.n", eval.n,
