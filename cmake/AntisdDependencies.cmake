@@ -25,6 +25,8 @@ antisd_find_library(event_core event2/event.h event_core)
 # Header-only: CLI11 and nlohmann-json live in /usr/include.
 find_path(CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
 find_path(JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+# libcurl is loaded at run time: src/hub/fetch/curl_library.h.
+find_path(CURL_INCLUDE curl/curl.h REQUIRED)
 # Chart.js, inlined into pages.
 find_file(CHARTJS chart.min.js PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist NO_DEFAULT_PATH)
 if(NOT CHARTJS)

@@ -29,6 +29,7 @@ std::function<int()> add_detokenize(CLI::App& app);
 std::function<int()> add_render(CLI::App& app);
 std::function<int()> add_grade(CLI::App& app);
 std::function<int()> add_data(CLI::App& app);
+std::function<int()> add_fetch(CLI::App& app);
 std::function<int()> add_report(CLI::App& app);
 std::function<int()> add_dashboard(CLI::App& app);
 std::function<int()> add_config(CLI::App& app);

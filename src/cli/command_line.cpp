@@ -40,6 +40,7 @@ const std::vector<Command>& all_commands() {
       {"merge", "a model and its LoRA adapter -> one Hugging Face directory", kInTensorHalf},
       {"grade", "responses -> verdicts: math, code in a sandbox, countdown", add_grade},
       {"data", "show, check and convert data sets", add_data},
+      {"fetch", "a model or data set of the Hugging Face hub -> the local cache", add_fetch},
       {"report", "one HTML file that compares runs: curves, gate, evaluations, samples",
        add_report},
       {"dashboard", "the same page live, for all runs below a folder", add_dashboard},

@@ -20,7 +20,9 @@ RunConfig::RunConfig() {
 
 void RunConfig::describe_data_and_model() {
   OptionSet& o = options_;
-  o.add("model.path", model.path, "Hugging Face model directory")
+  o.add("model.path", model.path,
+        "Hugging Face model directory, or the name of a model in the local cache: "
+        "Qwen/Qwen3-0.6B, with a revision Qwen/Qwen3-0.6B@main")
       .common_in({"train", "sweep", "pretrain"});
   o.add("model.dtype", model.dtype,
         "precision of the forward and backward passes; auto is fp32 on a CPU and bf16 on a GPU; "
@@ -45,9 +47,11 @@ void RunConfig::describe_data_and_model() {
   o.add("model.lora.experts", model.lora.experts,
         "also in the experts of a sparse model; its router never has one");
 
-  o.add("data.train", data.train,
-        "training files (JSONL, CSV or Parquet), or problems of the built-in task: countdown:3, "
-        "countdown:4, countdown:3+4:train:8000:seed=7")
+  o.add(
+       "data.train", data.train,
+       "training files (JSONL, CSV or Parquet), names of data sets in the local Hugging Face cache "
+       "(openai/gsm8k, openai/gsm8k:main/train), or problems of the built-in task: countdown:3, "
+       "countdown:4, countdown:3+4:train:8000:seed=7")
       .common_in({"train", "sweep"});
   o.add("data.template", data.template_name,
         "student prompt for rows that hold a plain problem: math, code, countdown, none, or a text "
@@ -175,8 +179,8 @@ void RunConfig::describe_training() {
 void RunConfig::describe_results() {
   OptionSet& o = options_;
   o.add("eval.benches", eval.benches,
-        "benchmarks: names of files in eval.dir (aime24), paths, or countdown:4:held-out:512; "
-        "empty: none")
+        "benchmarks: names of files in eval.dir (aime24), paths, data sets "
+        "(openai/gsm8k:main/test), or countdown:4:held-out:512; empty: none")
       .common_in({"train", "sweep", "eval"});
   o.add("eval.dir", eval.dir, "directory of the benchmarks that are given by name")
       .common_in({"eval"});

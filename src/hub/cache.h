@@ -1,11 +1,11 @@
 // The local Hugging Face cache, which huggingface_hub, transformers and `antisd fetch` share:
 //
-//   models--Qwen--Qwen3-0.6B/refs/main           the commit that the branch was at
-//   models--Qwen--Qwen3-0.6B/snapshots/<commit>  the files, as links into blobs/
-//   models--Qwen--Qwen3-0.6B/blobs/<hash>        their contents
+// models--Qwen--Qwen3-0.6B/refs/main           the commit that the branch was at
+// models--Qwen--Qwen3-0.6B/snapshots/<commit>  the files, as links into blobs/
+// models--Qwen--Qwen3-0.6B/blobs/<hash>        their contents
 //
 //   if (const auto found = find_snapshot(*parse_repo_name(RepoType::kModel, "Qwen/Qwen3-0.6B")))
-//     open(found->folder / "config.json");
+//     use(found->folder / "config.json");
 #pragma once
 
 #include <filesystem>

@@ -84,8 +84,8 @@ TEST_F(TrainNames, OtherCommandsTakeThem) {
   EXPECT_EQ(by_name.out, run("score elsewhere --device cpu", row).out);
   EXPECT_NE(by_name.out, "");
   const Outcome eval =
-      run("eval tiny/small run.toml eval.benches=tiny/problems eval.n.default=1 "
-          "--device cpu --threads 1");
+      run("eval tiny/small run.toml data.train=tiny/problems eval.benches=tiny/problems "
+          "eval.n.default=1 --device cpu --threads 1");
   ASSERT_EQ(eval.status, 0) << eval.err;
   const Json summary = Json::parse(eval.out);
   EXPECT_EQ(summary["model"], "tiny/small@" + kModelCommit);
