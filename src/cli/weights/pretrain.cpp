@@ -19,9 +19,9 @@
 #include "model/weights.h"
 #include "run/checkpoint/disk_plan.h"
 #include "run/stop_signals.h"
+#include "text/chat_files.h"
 #include "trainer/pretrain/document_trainer.h"
 #include "trainer/pretrain/new_model.h"
-#include "text/chat_files.h"
 
 namespace antisd::inline cli {
 namespace {
