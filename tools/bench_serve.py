@@ -6,12 +6,14 @@
 Each round runs `generate` over all rows and then sends the same rows to a server, one connection a
 client, each with its share of the rows one after the other. The times of `generate` are those of
 its rows, without the start of the program. Rounds alternate, so that other work on the machine
-disturbs both; the figure is the median of the rounds' ratios.
+disturbs both; the figures are medians of the rounds' ratios: of tokens per second, and of tokens per
+second of processor time (`--flags '--threads 1'`), which other work hardly changes.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -22,10 +24,30 @@ def rows_of(count):
     return [{"prompt": f"{i % 9 + 1} {i % 7 + 1} {i % 11 + 1} {i % 5 + 1}"} for i in range(count)]
 
 
-class Generate:
+def processor_seconds(process):
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Measured:
+    """Rates of rounds: tokens per second, and per second of the process's processor time."""
+
+    def __init__(self):
+        self.rates, self.processor_rates = [], []
+
+    def measure(self, rows):
+        begin, before = time.perf_counter(), processor_seconds(self.process)
+        tokens = self.round(rows)
+        self.rates.append(tokens / (time.perf_counter() - begin))
+        self.processor_rates.append(tokens / (processor_seconds(self.process) - before))
+
+
+class Generate(Measured):
     """`generate` that stays open: a round is a batch of rows through its standard input."""
 
     def __init__(self, options):
+        super().__init__()
         self.options = options
         self.process = subprocess.Popen(
             [options.binary, "generate", options.model, "--ignore-eos", "--quiet", "--max-tokens",
@@ -34,13 +56,12 @@ class Generate:
 
     def round(self, rows):
         text = "".join(json.dumps(row) + "\n" for row in rows)
-        begin = time.perf_counter()
         self.process.stdin.write(text.encode())
         self.process.stdin.flush()
         tokens = 0
         for _ in rows:
             tokens += len(json.loads(self.process.stdout.readline())["ids"])
-        return tokens / (time.perf_counter() - begin)
+        return tokens
 
     def end(self):
         self.process.stdin.close()
@@ -77,8 +98,9 @@ async def client(port, rows, options):
     return tokens
 
 
-class Serve:
+class Serve(Measured):
     def __init__(self, options):
+        super().__init__()
         self.options = options
         self.process = subprocess.Popen(
             [options.binary, "serve", options.model, "--port", "0", "--quiet", "--max-sequences",
@@ -91,9 +113,7 @@ class Serve:
             return sum(await asyncio.gather(
                 *[client(self.port, rows[i::count], self.options) for i in range(count)]))
 
-        begin = time.perf_counter()
-        tokens = asyncio.run(all_clients())
-        return tokens / (time.perf_counter() - begin)
+        return asyncio.run(all_clients())
 
     def end(self):
         self.process.terminate()
@@ -113,19 +133,23 @@ def main():
     options = parser.parse_args()
     rows = rows_of(options.rows)
     alone, served = Generate(options), Serve(options)
-    ratios, rates = [], ([], [])
     try:
         alone.round(rows[:options.clients]), served.round(rows[:options.clients])  # warm
         for _ in range(options.rounds):
-            rates[0].append(alone.round(rows))
-            rates[1].append(served.round(rows))
-            ratios.append(rates[1][-1] / rates[0][-1])
+            alone.measure(rows)
+            served.measure(rows)
     finally:
         alone.end(), served.end()
-    print(f"generate {statistics.median(rates[0]):.0f} tokens/s, serve with {options.clients} "
-          f"{'streaming ' if options.stream else ''}clients {statistics.median(rates[1]):.0f}; "
-          f"serve / generate {statistics.median(ratios):.3f} (median of {options.rounds}; "
-          f"{min(ratios):.3f} to {max(ratios):.3f})")
+
+    def ratio(ours, theirs):
+        ratios = [a / b for a, b in zip(ours, theirs)]
+        return f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+
+    print(f"generate {statistics.median(alone.rates):.0f} tokens/s, serve with {options.clients} "
+          f"{'streaming ' if options.stream else ''}clients {statistics.median(served.rates):.0f}")
+    print(f"serve / generate, tokens per second: {ratio(served.rates, alone.rates)}")
+    print("serve / generate, tokens per second of processor time: "
+          f"{ratio(served.processor_rates, alone.processor_rates)}")
 
 
 if __name__ == "__main__":

@@ -342,14 +342,22 @@ def disconnects(tool, server):
         each.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
                      f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
         leaving.append(each)
+    # One that asks for a stream and never reads: the others are answered all the same.
+    deaf = socket.socket()
+    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    deaf.connect(("127.0.0.1", server.port))
+    text = json.dumps({**long, "stream": True, "logprobs": 5})
+    deaf.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                 f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
     while server.health()["running"] == 0:
         time.sleep(0.01)
     for each in leaving:
         each.close()
+    equal(raw(server, {"prompt": "1 2"})[0], 200, "the status beside a client that does not read")
     while server.health()["running"] + server.health()["waiting"] > 0:
         time.sleep(0.01)
     equal(raw(server, {"prompt": "1 2"})[0], 200, "the next client's status")
-    for each in idle + partial:
+    for each in idle + partial + [deaf]:
         each.close()
 
 

@@ -2,9 +2,10 @@
 // limits. One thread calls it.
 //
 //   LiveEngine engine(model, {.max_sequences = 64});
-//   const std::uint64_t ticket = engine.add({.prompt_ids = ids, .on_token = show, .on_end =
-//   count}); while (engine.step()) {  // all requests one token further; false: there is nothing to
-//   do
+//   LiveRequest request{.prompt_ids = ids};
+//   request.on_token = [&](int, const LiveToken& token) { return show(token.id), false; };
+//   const std::uint64_t ticket = engine.add(std::move(request));
+//   while (engine.step()) {  // all one token further; false if there is nothing to do
 //     if (client_left) engine.cancel(ticket);
 //   }
 //

@@ -1,6 +1,5 @@
-// What a client gets in place of an answer, in the form of OpenAI's interface:
-//
-//   {"error": {"message": "...", "type": "invalid_request_error", "param": "n", "code": null}}
+// What a client gets in place of an answer, in the form of OpenAI's interface: an object "error"
+// with the message, its type, and the parameter and code or null.
 #pragma once
 
 #include <stdexcept>

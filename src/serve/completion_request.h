@@ -1,6 +1,6 @@
 // A request for completions, read from the JSON of /v1/completions or /v1/chat/completions.
 //
-//   const CompletionRequest request = read_completion_request(body, Endpoint::kChat, model);
+//   const CompletionRequest request = read_completion_request(body, Endpoint::kChat, text);
 //
 // What would change the result and is not supported is refused by name; what cannot change it (a
 // user's name, metadata) is ignored. A null is as good as nothing.

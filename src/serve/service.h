@@ -2,8 +2,8 @@
 // tokens, so that formatting and sending never delay a step.
 //
 //   Service service(model, text, {.max_waiting = 512});
-//   service.submit({.prompts = ..., .receiver = receiver});   // from any thread
-//   service.stop(5);                                          // the rest of the answers
+//   service.submit({.prompts = {{.prompt_ids = ids}}, .receiver = receiver});  // from any thread
+//   service.stop(5);  // seconds for the answers under way
 //
 // A request whose receiver is gone is cancelled within a few steps; its place goes to the next.
 #pragma once
