@@ -184,17 +184,14 @@ double used_share(bool gpu) {
   return gpu ? kQuickShareOfGpu : kQuickShareOfHost;
 }
 
+// The last try needs least.
 bool fits_somehow(const ModelShape& shape, const QuickMachine& machine) {
-  const Given nothing({});
-  for (const QuickTry& one : quick_tries(shape, machine.gpu, nothing)) {
-    std::vector<QuickSetting> settings = one.way.settings;
-    for (QuickSetting& setting : common_settings(shape, machine.gpu, one, 10, true))
-      settings.push_back(std::move(setting));
-    const QuickNeed need = quick_need(shape, settings, {}, machine.gpu);
-    if (need.device <= used_share(machine.gpu) * machine.memory && need.host <= machine.host)
-      return true;
-  }
-  return false;
+  const QuickTry least = quick_tries(shape, machine.gpu, Given({})).back();
+  std::vector<QuickSetting> settings = least.way.settings;
+  for (QuickSetting& setting : common_settings(shape, machine.gpu, least, 10, true))
+    settings.push_back(std::move(setting));
+  const QuickNeed need = quick_need(shape, settings, {}, machine.gpu);
+  return need.device <= used_share(machine.gpu) * machine.memory;
 }
 
 // The smallest card that has so many bytes for a run, and the largest known model that this
