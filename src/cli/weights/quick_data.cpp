@@ -1,17 +1,17 @@
 #include "cli/weights/quick_data.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <span>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "data/countdown.h"
+#include "data/data_source.h"
 #include "data/normalise.h"
 #include "data/problem.h"
 #include "data/row_reader.h"
+#include "hub/cache.h"
 #include "io/atomic_file.h"
 #include "io/checksum.h"
 #include "io/json.h"
@@ -21,44 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "Qwen/Qwen3-0.6B": one slash, no dot or slash in front.
-bool looks_like_a_hub_name(const std::string& name) {
-  return std::ranges::count(name, '/') == 1 && !name.starts_with('.') && !name.starts_with('/') &&
-         !name.ends_with('/') && fs::path(name).extension() != ".jsonl";
-}
-
-bool is_data_file(const fs::path& file) {
-  static constexpr std::array kEndings = {".jsonl", ".json",     ".parquet",
-                                          ".csv",   ".jsonl.gz", ".csv.gz"};
-  const std::string name = file.filename().string();
-  return std::ranges::any_of(kEndings, [&](const char* ending) { return name.ends_with(ending); });
-}
-
-bool begins_with_one_of(const std::string& name, const std::vector<std::string>& beginnings) {
-  return std::ranges::any_of(beginnings,
-                             [&](const std::string& text) { return name.starts_with(text); });
-}
-
-// Of several folders with files (the configurations of a data set) the first by name.
-QuickData files_of_folder(const std::string& name, const fs::path& folder) {
-  std::map<fs::path, QuickData> by_folder;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    if (!entry.is_regular_file() || !is_data_file(entry.path())) continue;
-    QuickData& data = by_folder[entry.path().parent_path()];
-    const std::string file = entry.path().filename().string();
-    if (begins_with_one_of(file, {"train"})) data.train.push_back(entry.path().string());
-    if (begins_with_one_of(file, {"test", "valid", "dev"}))
-      data.test.push_back(entry.path().string());
-  }
-  for (auto& [_, data] : by_folder) {
-    if (data.train.empty()) continue;
-    data.name = name;
-    std::ranges::sort(data.train);
-    std::ranges::sort(data.test);
-    return data;
-  }
-  throw InputError("the folder has no file whose name begins with train",
-                   {.where = folder.string(), .remedy = "name a file of rows, e.g. rows.jsonl"});
+// The same error, with what works without any download.
+[[noreturn]] void offer_demo(const InputError& error, const char* flag) {
+  ErrorContext context = error.context();
+  context.remedy += fmt::format(
+      "{}name another with {}, or see a training now, without any "
+      "download: `antisd demo`",
+      context.remedy.empty() ? "" : "; ", flag);
+  throw InputError(error.problem(), context);
 }
 
 struct QuickRow {
@@ -112,29 +82,49 @@ QuickSplit split_countdown(const QuickData& data, std::int64_t held_out) {
       .files = {}};
 }
 
+// The files of the same configuration's split for testing, if it has one. `text` ends with
+// CONFIG/SPLIT.
+std::vector<std::string> test_files(const std::string& text) {
+  std::vector<std::string> files;
+  for (const char* split : {"test", "validation", "dev"}) {
+    try {
+      for (const fs::path& file : find_source(text.substr(0, text.rfind('/') + 1) + split).files)
+        files.push_back(file.string());
+      return files;
+    } catch (const InputError&) {  // it has no such split
+    }
+  }
+  return files;
+}
+
 }  // namespace
 
-fs::path find_local(const std::string& name, LocalKind kind) {
-  const bool is_model = kind == LocalKind::kModel;
-  std::error_code ignored;
-  if (is_model ? fs::is_directory(name, ignored) : fs::exists(name, ignored)) return name;
-  const std::string fetch = looks_like_a_hub_name(name)
-                                ? fmt::format("`hf download {}{} --local-dir {}` fetches it; ",
-                                              is_model ? "" : "--repo-type dataset ", name, name)
-                                : "";
-  throw InputError(fmt::format("no such folder{}", is_model ? "" : " or file"),
-                   {.where = name,
-                    .remedy = fmt::format("{}name another with {}, or see a training now, without "
-                                          "any download: `antisd demo`",
-                                          fetch, is_model ? "--model" : "--data")});
+fs::path find_quick_model(const std::string& name) {
+  try {
+    const fs::path folder = model_folder(name);
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored)) throw InputError("no such folder", {.where = name});
+    return folder;
+  } catch (const InputError& error) {
+    offer_demo(error, "--model");
+  }
 }
 
 QuickData find_quick_data(const std::string& name) {
   if (is_countdown_source(name)) return {.name = name, .train = {name}, .test = {}};
-  const fs::path path = find_local(name, LocalKind::kData);
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return files_of_folder(name, path);
-  return {.name = name, .train = {path.string()}, .test = {}};
+  try {
+    const DataSource source = find_source(name);
+    QuickData data{.name = name, .train = {}, .test = {}};
+    for (const fs::path& file : source.files) {
+      std::error_code ignored;
+      if (!fs::exists(file, ignored)) throw InputError("no such folder or file", {.where = name});
+      data.train.push_back(file.string());
+    }
+    if (source.is_data_set) data.test = test_files(source.text);
+    return data;
+  } catch (const InputError& error) {
+    offer_demo(error, "--data");
+  }
 }
 
 QuickSplit split_quick_data(const QuickData& data, const QuickSplitOptions& options) {

@@ -1,6 +1,6 @@
 // The model and the data of `quickstart`: where they lie, and which problems are held out.
 //
-//   const std::filesystem::path model = find_local("Qwen3-0.6B", LocalKind::kModel);
+//   const std::filesystem::path model = find_quick_model("Qwen3-0.6B");
 //   const QuickData data = find_quick_data("problems.jsonl");
 //   const QuickSplit split = split_quick_data(data, {.folder = "runs/quickstart/data"});
 //   split.write();
@@ -15,11 +15,9 @@
 
 namespace antisd::inline cli {
 
-enum class LocalKind { kModel, kData };
-
-// The folder or file that a name stands for on this machine. InputError "no such folder" with the
-// command that fetches it, and with what works without.
-std::filesystem::path find_local(const std::string& name, LocalKind kind);
+// The folder of a model that is given as a path or by its name in the local Hugging Face cache.
+// InputError "no such folder" with the command that fetches it, and with what works without.
+std::filesystem::path find_quick_model(const std::string& name);
 
 // Files of a data set; without a test split `test` is empty.
 struct QuickData {
@@ -27,8 +25,8 @@ struct QuickData {
   std::vector<std::string> train, test;
 };
 
-// A file, a folder whose files are named train..., test... or validation..., or the built-in task
-// (countdown:3). InputError if there is no file to train on.
+// A file, a folder with a data set, the name of one in the cache (data/data_source.h), or the
+// built-in task (countdown:3). InputError as above if there is no file to train on.
 QuickData find_quick_data(const std::string& name);
 
 struct QuickSplitOptions {

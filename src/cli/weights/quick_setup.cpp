@@ -176,7 +176,7 @@ void tell_plan(const RunConfig& config, const ModelShape& model, const Findings&
 }  // namespace
 
 QuickSetup choose_setup(const QuickRequest& request, RunConfig& config, Console& console) {
-  const fs::path model = find_local(request.model, LocalKind::kModel);
+  const fs::path model = find_quick_model(request.model);
   refuse_adapter(model);
   const ModelShape shape = read_model_shape(model / "config.json");
   const QuickData data = find_quick_data(request.data);

@@ -118,7 +118,7 @@ TEST_F(Quickstart, WithoutModelOrDataItOffersWhatWorks) {
   const Outcome data = run("quickstart --model models/countdown --dir q");
   EXPECT_EQ(data.status, 2);
   EXPECT_THAT(data.err, AllOf(HasSubstr("openai/gsm8k: no such folder"),
-                              HasSubstr("hf download --repo-type dataset openai/gsm8k"),
+                              HasSubstr("hf download openai/gsm8k --repo-type dataset"),
                               HasSubstr("antisd demo")));
   const Outcome rows = run("quickstart --model models/countdown --data rows.jsonl --dir q");
   EXPECT_EQ(rows.status, 2);
