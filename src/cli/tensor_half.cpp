@@ -72,11 +72,15 @@ std::string torch_version(const fs::path& package) {
   return "";
 }
 
-fs::path torch_folder() {
+// `problem`: why the library could not be loaded without looking for torch; empty in a wheel.
+fs::path torch_folder(const std::string& problem) {
   if (const char* named = std::getenv(kTorchFolder); named != nullptr && *named != '\0')
     return named;
   const std::optional<fs::path> package = find_python_package("torch");
-  if (!package) throw RunError("torch is not installed", {.remedy = torch_remedy()});
+  if (!package)
+    throw RunError(
+        problem.empty() ? "torch is not installed" : "torch cannot be loaded: " + problem,
+        {.remedy = torch_remedy()});
   const std::string found = torch_release(torch_version(*package));
   if (!found.empty() && found != torch_release(kBuildInfo.torch))
     throw RunError(fmt::format("torch {} is installed, but this program needs torch {}", found,
@@ -114,7 +118,7 @@ const TensorHalf& open_tensor_half() {
   void* handle = is_wheel ? nullptr : open_library(library);
   std::string problem = handle == nullptr && !is_wheel ? ::dlerror() : "";
   if (is_wheel || problem.find("cannot open shared object file") != std::string::npos) {
-    open_torch(torch_folder());
+    open_torch(torch_folder(problem));
     handle = open_library(library);
     if (handle == nullptr) problem = ::dlerror();
   }
