@@ -47,7 +47,7 @@ NAMES = {
     "algo/named_sums.h": "double t, double s",
     "algo/response.h": "std::size_t p, std::size_t i",
     "algo/shaping.h": "std::vector<float> values, Moments warmup_u, std::size_t r, std::vector<float> s, "
-                      "std::int64_t mean_tokens",
+                      "MeanOver mean",
     "cli/finite_number.h": "CLI::App& app, double& temperature",
     "cli/processes.h": "CLI::App& app, std::function<int()> visible_gpus",
     "cli/tensor_half.h": "CLI::App& app",

@@ -23,6 +23,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / ".deps/reference"
 WHEELS = (ROOT / ".deps/wheels").resolve()
 # Not one in a user's home, which nobody else can read.
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
@@ -60,13 +61,19 @@ class Installation:
         subprocess.run([PYTHON, "-m", "pip", "--python", self.environment / "bin/python", "-q",
                         "--disable-pip-version-check", *arguments], check=True)
 
-    def run(self, *command, status=0, input=""):
-        """Runs a command of the environment as a plain user; returns its outcome."""
+    def start(self, *command, variables={}, **pipes):
+        """Starts a command of the environment as a plain user."""
         plain = [shutil.which("setpriv"), "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
-        done = subprocess.run(
+        return subprocess.Popen(
             [*(plain if os.geteuid() == 0 else []), self.environment / "bin" / command[0], *command[1:]],
-            input=input, capture_output=True, text=True, cwd=self.work,
-            env={"PATH": str(self.environment / "bin"), "HOME": str(self.work)})
+            text=True, cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **pipes,
+            env={"PATH": str(self.environment / "bin"), "HOME": str(self.work), **variables})
+
+    def run(self, *command, status=0, input="", variables={}):
+        """Runs a command of the environment as a plain user; returns its outcome."""
+        child = self.start(*command, variables=variables, stdin=subprocess.PIPE)
+        out, err = child.communicate(input)
+        done = subprocess.CompletedProcess(command, child.returncode, out, err)
         assert done.returncode == status, f"{command}: status {done.returncode}, {done.stderr}{done.stdout}"
         return done
 
@@ -125,6 +132,34 @@ def check_demo(place):
     out = place.run("antisd", "demo", "train.steps=2").stdout
     assert "minus grpo" in out, out
     assert (place.work / "runs/demo/report.html").stat().st_size > 100_000
+
+
+def check_serve(place):
+    """The openai package asks a server."""
+    server = place.start("antisd", "serve", place.home / "models/countdown", "--port", "0", "--name", "wheel")
+    try:
+        address = server.stdout.readline().strip()
+        ask = ("import openai, sys; client = openai.OpenAI(base_url=sys.argv[1], api_key='none'); "
+               "answer = client.completions.create(model='wheel', prompt='Numbers 4 11 3 target 47 |', "
+               "max_tokens=8, temperature=0); print(answer.choices[0].text, answer.usage.completion_tokens)")
+        said = subprocess.run([REFERENCE / "bin/python", "-c", ask, f"{address.removesuffix('/v1')}/v1"],
+                              capture_output=True, text=True, timeout=120)
+        assert said.returncode == 0 and said.stdout.strip().endswith(" 8"), said.stdout + said.stderr
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
+def check_wandb(place):
+    """wandb writes a run without a network; without the package one message comes first."""
+    packages = next((REFERENCE / "lib").glob("python3*/site-packages"))
+    training = ["antisd", "train", place.home / "recipes/countdown/quick.toml", "train.steps=2", "eval.every=0",
+                f"model.path={place.home / 'models/countdown'}", "record.dir=logged",
+                'record.loggers=["tensorboard", "wandb"]', "--quiet"]
+    said = place.run(*training, status=2).stderr
+    assert "pip install wandb" in said, said
+    place.run(*training, variables={"PYTHONPATH": str(packages), "WANDB_MODE": "offline"})
+    assert list((place.work / "logged").rglob("*.wandb")), list((place.work / "logged").rglob("*"))
 
 
 def doctor_lines(place):

@@ -1,9 +1,7 @@
 // How the losses of tokens become one number: loss.aggregation.
 //
-//   mean over tokens of (loss_t x aggregation_factor(rules, tokens of its response, mean))
-//
-// is the aggregated loss, so that every sum over tokens stays a plain one. For token-mean the
-// factor is exactly 1.
+// The mean over tokens of loss_t x aggregation_factor() is the aggregated loss, so that every sum
+// over tokens stays a plain one. For token-mean the factor is exactly 1.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +15,7 @@ struct MeanOver {
   std::int64_t tokens = 1, sequences = 1;
 };
 
+// Of the tokens of a response.
 double aggregation_factor(const LossConfig& rules, std::int64_t response_tokens, MeanOver mean);
 
 }  // namespace antisd::inline algo

@@ -91,7 +91,8 @@ TEST_F(Serve, IdsWithoutATokenizer) {
   EXPECT_EQ(choice["token_ids"], alone["ids"]);
   EXPECT_EQ(choice["logprobs"]["token_logprobs"], alone["logp"]);
   EXPECT_EQ(choice["finish_reason"], "length");
-  const Answer full = post("/v1/completions", R"({"prompt":[1,2,3],"max_tokens":500})");
+  const Answer full =
+      post("/v1/completions", R"({"prompt":[1,2,3],"max_tokens":500,"ignore_eos":true})");
   EXPECT_EQ(Json::parse(full.body)["usage"]["completion_tokens"], 17) << "up to the context";
   EXPECT_EQ(post("/v1/completions", R"({"prompt":"a"})").status, 400);
   EXPECT_EQ(post("/v1/chat/completions", R"({"messages":[{"role":"user","content":"a"}]})").status,
