@@ -58,9 +58,19 @@ demo: program
 bundle: build
 	@tools/bundle $(BUILD) build/bundle
 
-# dist/antisd-VERSION-py3-none-linux_x86_64.whl for pip, uv or pipx; released ones have CUDA=1.
-wheel: program
-	@python3 tools/make_wheel.py $(BUILD)
+# dist/antisd-VERSION-py3-none-linux_x86_64.whl for pip, uv or pipx: for CPUs and, where there is an
+# nvcc (CUDA=1 fetches one), for every card.
+wheel: setup
+	@[ -e build/build.ninja ] || cmake --preset release
+	@cmake --build build -j $(JOBS) --target program
+	@if command -v nvcc >/dev/null || [ "$(CUDA)" = 1 ]; then \
+	  { [ -e build/cuda/build.ninja ] || cmake --preset cuda; } && \
+	  cmake --build build/cuda -j $(JOBS) --target program && \
+	  python3 tools/make_wheel.py build --cuda build/cuda; \
+	else \
+	  echo "wheel: without kernels, because there is no nvcc; make wheel CUDA=1 fetches it" >&2; \
+	  python3 tools/make_wheel.py build; \
+	fi
 
 docs: program
 	@$(BUILD)/antisd config --docs > docs/options.md

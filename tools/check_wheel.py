@@ -204,6 +204,17 @@ def check_missing_torch(place):
         place.link_packages()
 
 
+def check_gpu_without_cuda(place):
+    """A GPU's driver, but a torch without CUDA's libraries: the CPU, and a word about it."""
+    if not (place.home / "libantisd_tensor_cuda.so").exists() or list(WHEELS.glob("nvidia/*/lib/libcufile*")):
+        return
+    folder = place.work / "driver"
+    folder.mkdir()
+    subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", folder / "libcuda.so.1"], check=True)
+    said = place.run("antisd", "score", "--help", variables={"LD_LIBRARY_PATH": str(folder)}).stderr
+    assert said.startswith("there is a GPU's driver, but everything runs on the CPU: "), said
+
+
 def check_torch_elsewhere(place):
     """Where only the environment's Python knows about it."""
     place.unlink_packages()

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Writes dist/antisd-VERSION-py3-none-linux_x86_64.whl from a build; `make wheel` calls it.
 
-    tools/make_wheel.py BUILD [--output dist]
+    tools/make_wheel.py BUILD [--cuda BUILD] [--output dist]
 
 What pip, uv or pipx put into an environment:
 
     bin/antisd          the program itself: no Python starts, so it starts as fast as the build's
     lib/antisd/         libantisd_*.so, the Debian libraries that they need, models/ and recipes/
     site-packages/      the Python module (python/antisd), and the licences of all of it
+
+With --cuda, the wheel has the library that needs torch twice: libantisd_tensor.so without CUDA, and
+libantisd_tensor_cuda.so with its kernels, which is taken where there is a GPU's driver.
 
 The program finds lib/antisd by its own place, and torch and Arrow, which are dependencies, in the
 environment (src/io/installation.h). Nothing is fetched. The same build gives the same bytes.
@@ -30,7 +33,6 @@ TAG = "py3-none-linux_x86_64"
 # Of every glibc system; the C++ runtime, which torch takes from the system too; torch's own OpenMP and
 # CUDA.
 SYSTEM = re.compile(r"^(ld-linux|lib(cu|nv|nccl)|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|anl|stdc\+\+|gcc_s|gomp)\.so)")
-LIBRARIES = ["libantisd_tensor.so", "libantisd_parquet.so", "libantisd_kernels.so"]
 SHT_DYNAMIC, SHT_DYNSYM, DT_NEEDED, DT_SONAME, DT_RPATH, DT_RUNPATH = 6, 11, 1, 14, 15, 29  # of ELF
 # Debian packages whose code is compiled into ours: headers, and the script of the pages.
 COMPILED_IN = ["libcli11-dev", "nlohmann-json3-dev", "libgloo-dev", "libjs-chart.js"]
@@ -107,15 +109,20 @@ def set_search_path(library, text):
     library.write_bytes(data)
 
 
-def stage_files(build, stage):
+def stage_files(build, cuda, stage):
     """Puts the files of lib/antisd and bin into `stage`; returns the packages in it."""
     home = stage / "lib/antisd"
     home.mkdir(parents=True)
     (stage / "bin").mkdir()
-    shutil.copy(build / "antisd", stage / "bin")
-    for name in LIBRARIES:
-        if (build / name).exists():
-            shutil.copy(build / name, home)
+    shutil.copy((cuda or build) / "antisd", stage / "bin")  # `version` names the cards
+    libraries = {"libantisd_tensor.so": build / "libantisd_tensor.so",
+                 "libantisd_parquet.so": build / "libantisd_parquet.so"}
+    if cuda:
+        libraries |= {"libantisd_tensor_cuda.so": cuda / "libantisd_tensor.so",
+                      "libantisd_kernels.so": cuda / "libantisd_kernels.so"}
+    for name, path in libraries.items():
+        if path.exists():
+            shutil.copy(path, home / name)
             set_search_path(home / name, "$ORIGIN")
     built = [stage / "bin/antisd", *home.glob("*.so")]
     output_of("strip", *built)
@@ -182,11 +189,12 @@ class Wheel:
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("build", type=pathlib.Path)
+    options.add_argument("--cuda", type=pathlib.Path)
     options.add_argument("--output", type=pathlib.Path, default=ROOT / "dist")
     arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         stage = pathlib.Path(folder)
-        packages = stage_files(arguments.build, stage)
+        packages = stage_files(arguments.build, arguments.cuda, stage)
         home = stage / "lib/antisd"
         if not (home / "libantisd_tensor.so").exists():
             fail(f"{arguments.build} was built without torch")

@@ -11,6 +11,7 @@
 
 #include "cli/build_info.h"
 #include "core/error.h"
+#include "core/note.h"
 #include "io/installation.h"
 
 namespace antisd::inline cli {
@@ -19,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLibrary = "libantisd_tensor.so";
+constexpr const char* kCudaLibrary = "libantisd_tensor_cuda.so";  // in a wheel, beside the other
 constexpr const char* kTorchFolder = "ANTISD_TORCH_LIB";
 
 // OMP_WAIT_POLICY=passive for as long as it lives, unless one of the variables that set how GNU's
@@ -51,11 +53,16 @@ std::string torch_remedy() {
                      torch_release(kBuildInfo.torch), kTorchFolder);
 }
 
-fs::path tensor_library() {
+std::optional<fs::path> find_library(const char* name) {
   for (const fs::path& folder : own_folders()) {
     std::error_code ignored;
-    if (fs::exists(folder / kLibrary, ignored)) return folder / kLibrary;
+    if (fs::exists(folder / name, ignored)) return folder / name;
   }
+  return std::nullopt;
+}
+
+fs::path tensor_library() {
+  if (const std::optional<fs::path> found = find_library(kLibrary)) return *found;
   throw RunError(fmt::format("{} is not beside the program", kLibrary),
                  {.where = own_program().string(),
                   .remedy = "it holds everything that needs torch: build or install antisd again"});
@@ -96,10 +103,9 @@ void* open_library(const fs::path& path) {
 }
 
 // Torch's libraries, by their full paths; the linker then takes them for the names that ours needs.
-void open_torch(const fs::path& folder) {
+void open_torch(const fs::path& folder, bool cuda) {
   std::vector<const char*> names = {"libc10.so", "libtorch_cpu.so"};
-  if (std::string_view(kBuildInfo.cuda) != "none")
-    names.insert(names.end(), {"libc10_cuda.so", "libtorch_cuda.so"});
+  if (cuda) names.insert(names.end(), {"libc10_cuda.so", "libtorch_cuda.so"});
   for (const char* name : names) {
     if (open_library(folder / name) == nullptr)
       throw RunError(fmt::format("torch cannot be loaded: {}", ::dlerror()),
@@ -107,31 +113,56 @@ void open_torch(const fs::path& folder) {
   }
 }
 
-const TensorHalf& open_tensor_half() {
-  if (std::string_view(kBuildInfo.torch) == "none")
-    throw RunError("this program was built without torch: text and data tools only",
-                   {.remedy = "run `make setup`, then build with ANTISD_TORCH=ON"});
-  const fs::path library = tensor_library();
-  const PassiveWaiting sleeping;
-  // As built, the library knows where torch is, and for a bundle LD_LIBRARY_PATH says so.
-  const bool is_wheel = library.parent_path() == own_folders().back();
+// The library with its torch. As built, it knows where torch is, and for a bundle LD_LIBRARY_PATH
+// says so.
+void* open_with_torch(const fs::path& library, bool is_wheel, bool cuda) {
   void* handle = is_wheel ? nullptr : open_library(library);
   std::string problem = handle == nullptr && !is_wheel ? ::dlerror() : "";
   if (is_wheel || problem.find("cannot open shared object file") != std::string::npos) {
-    open_torch(torch_folder(problem));
+    open_torch(torch_folder(problem), cuda);
     handle = open_library(library);
     if (handle == nullptr) problem = ::dlerror();
   }
   if (handle == nullptr)
     throw RunError(fmt::format("the library cannot be loaded: {}", problem),
                    {.where = library.string(), .remedy = torch_remedy()});
+  return handle;
+}
+
+bool has_gpu_driver() {
+  return ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr;
+}
+
+// A wheel has the library twice, with CUDA and without: that for GPUs needs CUDA's libraries, which
+// a torch for CPUs does not bring.
+void* open_for_machine() {
+  const fs::path library = tensor_library();
+  const bool is_wheel = library.parent_path() == own_folders().back();
+  if (is_wheel && find_library(kCudaLibrary) && has_gpu_driver()) {
+    try {
+      return open_with_torch(*find_library(kCudaLibrary), is_wheel, /*cuda=*/true);
+    } catch (const RunError& error) {
+      note(fmt::format("there is a GPU's driver, but everything runs on the CPU: {}",
+                       error.message()));
+    }
+  }
+  const bool cuda = !is_wheel && std::string_view(kBuildInfo.cuda) != "none";
+  return open_with_torch(library, is_wheel, cuda);
+}
+
+const TensorHalf& open_tensor_half() {
+  if (std::string_view(kBuildInfo.torch) == "none")
+    throw RunError("this program was built without torch: text and data tools only",
+                   {.remedy = "run `make setup`, then build with ANTISD_TORCH=ON"});
+  const PassiveWaiting sleeping;
+  void* const handle = open_for_machine();
   const auto entry =
       reinterpret_cast<decltype(&antisd_tensor_half)>(::dlsym(handle, "antisd_tensor_half"));
   const TensorHalf* const half = entry == nullptr ? nullptr : entry();
   if (half == nullptr || std::string_view(half->version) != kBuildInfo.version)
     throw RunError(
         fmt::format("the library is of another version than this program, {}", kBuildInfo.version),
-        {.where = library.string(), .remedy = "build or install antisd again"});
+        {.where = own_program().string(), .remedy = "build or install antisd again"});
   return *half;
 }
 
