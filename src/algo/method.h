@@ -76,7 +76,7 @@ Method resolve_method(const MethodConfig& config, const LossConfig& loss);
 // A description for the log: the formula, the weight and the gate.
 std::string method_text(const Method& method);
 
-// A warning if a gated term has no limit on the length of the responses it acts on, which on
+// A caution if a gated term has no limit on the length of the responses it acts on, which on
 // countdown led to endless text (docs/evidence.md); "" if it has a limit or no weight.
 std::string unbounded_term_text(const Method& method, std::int64_t max_sequence_tokens);
 

@@ -150,7 +150,10 @@ void* open_for_machine() {
   return open_with_torch(library, is_wheel, cuda);
 }
 
+const TensorHalf* linked_half = nullptr;
+
 const TensorHalf& open_tensor_half() {
+  if (linked_half != nullptr) return *linked_half;
   if (std::string_view(kBuildInfo.torch) == "none")
     throw RunError("this program was built without torch: text and data tools only",
                    {.remedy = "run `make setup`, then build with ANTISD_TORCH=ON"});
@@ -167,6 +170,10 @@ const TensorHalf& open_tensor_half() {
 }
 
 }  // namespace
+
+void use_tensor_half(const TensorHalf& half) {
+  linked_half = &half;
+}
 
 const TensorHalf& load_tensor_half() {
   static const TensorHalf& half = open_tensor_half();

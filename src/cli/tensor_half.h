@@ -31,6 +31,9 @@ struct TensorHalf {
 // processes do not inherit the setting.
 const TensorHalf& load_tensor_half();
 
+// For tests that are linked with it: load_tensor_half() then returns this one.
+void use_tensor_half(const TensorHalf& half);
+
 }  // namespace antisd::inline cli
 
 // What the library exports.

@@ -256,6 +256,9 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   check_ids(stop_ids, shape, model);
   report.line("tokenizer", fmt::format("responses end with {}", fmt::join(stop_ids, ", ")));
   warn_of_limits(config, method, shape, warn);
+  if (const std::string text = unbounded_term_text(method, config.rollout.max_sequence_tokens);
+      !text.empty())
+    warn(text);
 
   std::vector<std::int64_t> lengths;
   PromptSetReport found;

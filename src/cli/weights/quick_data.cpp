@@ -120,7 +120,13 @@ QuickData find_quick_data(const std::string& name) {
       if (!fs::exists(file, ignored)) throw InputError("no such folder or file", {.where = name});
       data.train.push_back(file.string());
     }
-    if (source.is_data_set) data.test = test_files(source.text);
+    if (!source.is_data_set) return data;
+    data.test = test_files(source.text);
+    if (data.test != data.train) return data;
+    if (name.find(':') == std::string::npos)
+      throw InputError("the data set has only problems to test with",
+                       {.where = name, .remedy = "name a split to train on: NAME:CONFIG/SPLIT"});
+    data.test.clear();  // asked for: some of it is held out
     return data;
   } catch (const InputError& error) {
     offer_demo(error, "--data");

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 
 #include "cli/command.h"
+#include "cli/tensor_half.h"
 #include "cli/weights/train_testing.h"
 #include "run/checkpoint/checkpoint.h"
 
@@ -67,6 +68,7 @@ class TrainKills : public TrainStop {
     if (pid != 0) return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // otherwise it would train for ever
     if (chdir(folder_.path().c_str()) != 0 || freopen("err", "w", stderr) == nullptr) _exit(127);
+    use_tensor_half(*antisd_tensor_half());
     _exit(run_command_line(static_cast<int>(arguments.size()), arguments.data()));
   }
 

@@ -197,6 +197,11 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   if (state.step > 0 && source.resumed && state.gate.state().steps == 0)
     warn("the gate's signal has changed: its warm-up starts again");
   warn_of_limits(config, method, state.model.shape(), warn);
+  // Into the log: the paper's own settings are like that, and a warning that always comes is not
+  // read. The dry run says it too.
+  if (const std::string text = unbounded_term_text(method, config.rollout.max_sequence_tokens);
+      !text.empty())
+    recorder.note(text);
   std::optional<CausalLm> reference;
   agree(ranks, [&] {
     if (keeps_reference(config) && state.model.shape().lora)
@@ -318,8 +323,6 @@ void warn_of_limits(const RunConfig& config, const Method& method, const ModelSh
                     longest, shape.max_positions));
   }
   warn_of_warm_ups(config, method, warn);
-  if (const std::string unbounded = unbounded_term_text(method, longest); !unbounded.empty())
-    warn(unbounded);
   const CheckpointConfig& saved = config.checkpoint;
   if (saved.keep_best.starts_with("val-") &&
       (config.eval.benches.empty() || config.eval.every == 0)) {
