@@ -31,11 +31,25 @@ NOBODY = 65534
 PACKAGES = ("torch", "nvidia", "pyarrow")
 
 
+def as_plain_user():
+    """What to put before a command so that a plain user runs it; nothing where this is one already, or
+    where a folder above .deps keeps others out."""
+    if os.geteuid() != 0:
+        return []
+    plain = [shutil.which("setpriv"), "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    for folder in (WHEELS, REFERENCE / "lib"):
+        if subprocess.run([*plain, "test", "-x", folder.resolve()]).returncode != 0:
+            print(f"wheel: as root, because other users cannot read {folder}", flush=True)
+            return []
+    return plain
+
+
 class Installation:
     """A virtual environment with the wheel in it, and an empty folder `work` to run commands in."""
 
     def __init__(self, folder, wheel):
         self.wheel = wheel
+        self.plain = as_plain_user()
         self.environment = folder / "environment"
         self.work = folder / "work"
         subprocess.run([PYTHON, "-m", "venv", "--without-pip", self.environment], check=True)
@@ -46,7 +60,7 @@ class Installation:
         self.link_packages()
         self.work.mkdir()
         folder.chmod(0o755)
-        if os.geteuid() == 0:
+        if self.plain:
             os.chown(self.work, NOBODY, NOBODY)
 
     def link_packages(self):
@@ -63,9 +77,8 @@ class Installation:
 
     def start(self, *command, variables={}, **pipes):
         """Starts a command of the environment as a plain user."""
-        plain = [shutil.which("setpriv"), "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
         return subprocess.Popen(
-            [*(plain if os.geteuid() == 0 else []), self.environment / "bin" / command[0], *command[1:]],
+            [*self.plain, self.environment / "bin" / command[0], *command[1:]],
             text=True, cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **pipes,
             env={"PATH": str(self.environment / "bin"), "HOME": str(self.work), **variables})
 
