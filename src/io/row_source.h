@@ -32,6 +32,10 @@ class RowSource {
   // format, a CSV file without a usable header.
   bool is_broken() const { return is_broken_; }
 
+  // Whether it holds text that it has read but not given yet: next() then need not wait for all of
+  // a row. What the source itself has is not counted.
+  bool has_text() const { return text_->rdbuf()->in_avail() > 0; }
+
   std::string where() const;  // "FILE:LINE" of the last row
 
  private:

@@ -172,8 +172,8 @@ class Generator {
 };
 
 // Whether standard input has data or has ended, or does so within the time.
-bool input_is_there(int milliseconds) {
-  if (std::cin.rdbuf()->in_avail() > 0) return true;
+bool input_is_there(const RowSource& reader, int milliseconds) {
+  if (reader.has_text() || std::cin.rdbuf()->in_avail() > 0) return true;
   pollfd input{STDIN_FILENO, POLLIN, 0};
   return poll(&input, 1, milliseconds) > 0;
 }
@@ -194,8 +194,8 @@ bool Generator::read_batch(RowSource& reader, bool from_stdin, std::vector<Pendi
   };
   while (batch.size() * static_cast<std::size_t>(options_.samples) < kMostSequences) {
     // A user who types rows waits for answers before the next row.
-    if (from_stdin && !batch.empty() && !input_is_there(20)) return true;
-    while (from_stdin && !interrupted_ && !input_is_there(200)) {
+    if (from_stdin && !batch.empty() && !input_is_there(reader, 20)) return true;
+    while (from_stdin && !interrupted_ && !input_is_there(reader, 200)) {
     }
     if (interrupted_) return true;
     Json row;

@@ -145,6 +145,19 @@ TEST_F(Generate, RefusesAndGoesOn) {
   EXPECT_THAT(refused("", Json{{"prompt_ids", ids}}.dump()), HasSubstr("no room for one more"));
 }
 
+// Rows that come together are answered while standard input stays open: a program that asks and
+// waits for the answers would otherwise wait for ever.
+TEST_F(Generate, AnswersAllRowsThatCameTogether) {
+  write("rows", "{\"prompt_ids\":[1]}\n{\"prompt_ids\":[2]}\n{\"prompt_ids\":[3]}\n");
+  ASSERT_EQ(shell("mkfifo pipe; antisd generate --max-tokens 2 " + fixture_ +
+                  " <pipe >answers 2>said & exec 3>pipe; cat rows >&3; "
+                  "for i in $(seq 300); do [ $(wc -l <answers) -ge 3 ] && break; sleep 0.1; done; "
+                  "wc -l <answers >count; exec 3>&-; wait"),
+            0)
+      << read_file(folder_ / "said");
+  EXPECT_THAT(read_file(folder_ / "count"), HasSubstr("3"));
+}
+
 // The first row ends at the stop string; the second does not end and is interrupted.
 TEST_F(Generate, AnInterruptGivesWhatIsFinished) {
   const std::string model = make_generator();
