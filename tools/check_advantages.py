@@ -55,6 +55,11 @@ class Rules:
         self.by_perplexity = self.gated and method["lambda_rule"] == "perplexity"
         off = {"outlier_sigmas": 0, "clamp_u": 0, "standardise": False, "clamp_term": 0, "max_response_tokens": 0}
         self.signal = signal if self.gated else off
+        rule = config.get("advantage", {})  # absent in older runs
+        self.baseline, self.scale = rule.get("baseline", "group"), rule.get("scale", "group")
+        self.penalty = method.get("penalty", {"below": 0, "size": 0})
+        if method.get("bonus", {}).get("words") and method["bonus"]["size"] != 0:
+            sys.exit("check_advantages: which tokens method.bonus.words are is not in a dump")
 
 
 def phi(u):
@@ -69,12 +74,20 @@ def perplexity(row):
     return math.exp(-numbers(row, "teacher_logp").mean())
 
 
-def group_advantages(rewards):
+def reward_of(row):
+    """As the advantage sees it: less the penalties of [reward]."""
+    return row.get("shaped_reward", row["reward"])
+
+
+def group_advantages(rules, rewards, all_rewards):
     graded = np.array([r for r in rewards if r is not None], dtype=np.float64)
     if len(graded) < 2 or np.all(graded == graded[0]):
         return [None if r is None else 0.0 for r in rewards]
-    mean, deviation = graded.mean(), graded.std(ddof=1)
-    return [None if r is None else (r - mean) / (deviation + 1e-6) for r in rewards]
+    spread = {"group": graded, "batch": np.array(all_rewards, dtype=np.float64)}.get(rules.scale)
+    scale = 1.0 if spread is None else spread.std(ddof=1) + 1e-6
+    others = {"group": lambda r: graded.mean(),
+              "leave-one-out": lambda r: (graded.sum() - r) / (len(graded) - 1)}[rules.baseline]
+    return [None if r is None else (r - others(r)) / scale for r in rewards]
 
 
 def log_ratios(rules, row):
@@ -163,6 +176,11 @@ def response_lambda(rules, gate, is_open, row):
 
 
 def token_advantages(rules, advantage, row, weight, outlier_limit):
+    unlikely = numbers(row, "student_logp") < np.log(max(rules.penalty["below"], 1e-300))
+    return taught_advantages(rules, advantage, row, weight, outlier_limit) - rules.penalty["size"] * unlikely
+
+
+def taught_advantages(rules, advantage, row, weight, outlier_limit):
     plain = np.full(len(row["response_ids"]), advantage if rules.group else 0.0)
     too_long = 0 < rules.signal["max_response_tokens"] <= len(plain)
     if rules.sign == 0 or weight == 0 or too_long:
@@ -205,9 +223,12 @@ def main():
         limit = sigmas * np.std(np.concatenate(warmup_u)) if sigmas > 0 and warmup_u else math.inf
         for begin in range(0, len(rows), size):
             group = rows[begin:begin + size]
-            for row, advantage in zip(group, group_advantages([r["reward"] for r in group])):
+            rewards, of_all = [reward_of(r) for r in group], [reward_of(r) for r in graded]
+            for row, advantage in zip(group, group_advantages(rules, rewards, of_all)):
                 if advantage is None:
                     assert row["token_advantage"] is None, f"{file}: a failed grade has an advantage"
+                    continue
+                if row["token_advantage"] is None and row["truncated"] and config["loss"].get("overlong_filter"):
                     continue
                 weight = response_lambda(rules, gate, is_open, row) if followed else row["lambda"]
                 ours = token_advantages(rules, advantage, row, weight, limit)
