@@ -29,6 +29,9 @@ int run_grade_code(const Arguments& arguments);
 // bandwidth) and the time by phase.
 int run_rollout(const Arguments& arguments);
 
+// The time to sample a token of each row of random logits, flat and peaked, by filter.
+int run_sample(const Arguments& arguments);
+
 // score() with random weights, token_scores compared with its matrix products, and a shared prefix
 // compared with the same sequences unshared: time and memory.
 int run_score(const Arguments& arguments);

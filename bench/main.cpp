@@ -32,6 +32,7 @@ constexpr Benchmark kBenchmarks[] = {
      antisd::bench::run_experts},
     {"rollout", "tokens per second of sampling with a named shape, and the bandwidth limit",
      antisd::bench::run_rollout},
+    {"sample", "from logits to tokens, with and without filters", antisd::bench::run_sample},
     {"update", "forward, backward and AdamW of a named shape, by part", antisd::bench::run_update},
     {"score", "score() of a named shape, token_scores by itself, shared prefixes: time and memory",
      antisd::bench::run_score},

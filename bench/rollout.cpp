@@ -20,6 +20,7 @@
 #include "inference/rollout_engine.h"
 #include "inference/scorer.h"
 #include "io/json.h"
+#include "model/adapted_shape.h"
 
 namespace antisd::bench {
 namespace {
@@ -27,7 +28,8 @@ namespace {
 struct RolloutBenchOptions {
   std::string shape = "tiny", device = "cpu", dtype = "auto", base = "model", peer;
   int sequences = 256, slots = 0, group = 1, prompt = 64, tokens = 128, threads = 0, repeats = 2;
-  double temperature = 1, sharpen = 1;
+  double temperature = 1, top_p = 1, sharpen = 1;
+  std::int64_t lora_rank = 0;
   bool long_tail = false, json = false, profile = false, check = false;
 };
 
@@ -83,6 +85,9 @@ CausalLm make_model(const RolloutBenchOptions& options) {
   shape.max_positions =
       std::max<std::int64_t>(shape.max_positions, options.prompt + options.tokens);
   shape.base = base_format(options.base);
+  LoraConfig adapters;
+  adapters.rank = options.lora_rank;
+  shape = adapted_shape(shape, adapters);
   CausalLm model = random_model(shape, at::Device(options.device), options.dtype);
   model.parameters().at("final_norm").value.fill_(options.sharpen);  // scales the logits
   return model;
@@ -115,7 +120,7 @@ Measured measure(const RolloutBenchOptions& options, const CausalLm& model,
                  const std::vector<RolloutRequest>& requests) {
   Measured measured;
   const int slots = options.slots > 0 ? options.slots : options.sequences;
-  RolloutOptions rollout{.sampling = {.temperature = options.temperature},
+  RolloutOptions rollout{.sampling = {.temperature = options.temperature, .top_p = options.top_p},
                          .max_new_tokens = options.tokens,
                          .seed = 1};
   const CounterRng rng(3, RandomStream::kTask);
@@ -188,6 +193,8 @@ void print_json(const RolloutBenchOptions& options, const CausalLm& model, const
                      {"device", options.device},
                      {"dtype", dtype_name(model.dtype())},
                      {"base_dtype", options.base},
+                     {"lora_rank", options.lora_rank},
+                     {"top_p", options.top_p},
                      {"sequences", options.sequences},
                      {"prompt", options.prompt},
                      {"new", options.tokens},
@@ -263,6 +270,8 @@ void describe(CLI::App& app, RolloutBenchOptions& options) {
   add_number(app, "--prompt", options.prompt, 1, 1 << 20, "tokens of a prompt");
   add_number(app, "--new", options.tokens, 1, 1 << 20, "new tokens per sequence");
   app.add_option("--temperature", options.temperature)->capture_default_str();
+  app.add_option("--top-p", options.top_p)->capture_default_str();
+  add_number(app, "--lora", options.lora_rank, 0, 1 << 16, "rank of adapters; 0: none");
   add_threads_option(app, options.threads);
   add_number(app, "--repeats", options.repeats, 1, 100, "the fastest counts");
   app.add_flag("--long-tail", options.long_tail, "long-tailed distribution of lengths");

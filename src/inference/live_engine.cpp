@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "inference/rollout_engine.h"
+#include "inference/engine_memory.h"
 #include "model/not_finite.h"
 #include "ops/device.h"
 
@@ -20,11 +20,14 @@ std::int64_t live_pages(const CausalLm& model, const LiveOptions& options,
   const std::vector<GroupShape> longest(
       static_cast<std::size_t>(options.max_sequences),
       {.prompt_tokens = 1, .samples = 1, .max_new_tokens = context - 1});
+  const EngineMemory memory = engine_memory(model.shape(), model.device(), model.dtype(), longest,
+                                            {.max_sequences = options.max_sequences,
+                                             .prefill_chunk_tokens = options.prefill_chunk_tokens});
   const auto free = static_cast<double>(available_memory(model.device()));
-  const std::int64_t budget = options.kv_bytes > 0
-                                  ? options.kv_bytes
-                                  : static_cast<std::int64_t>(free * options.memory_share);
-  return std::min(Scheduler::pages_wanted(longest, limits), budget / KvPool::page_bytes(model));
+  const double budget = options.kv_bytes > 0 ? static_cast<double>(options.kv_bytes)
+                                             : cache_budget(model.device(), free, memory.beside);
+  return std::min(Scheduler::pages_wanted(longest, limits),
+                  static_cast<std::int64_t>(budget) / KvPool::page_bytes(model));
 }
 
 RolloutOptions limits_of(const LiveRequest& request, std::int64_t context) {

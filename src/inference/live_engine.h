@@ -46,8 +46,7 @@ struct LiveOptions {
   int max_sequences = 256;                // decoded at a time
   std::int64_t max_sequence_tokens = 0;   // prompt and response; 0: the model's positions
   std::int64_t prefill_chunk_tokens = 0;  // between decode steps; 0: chosen for the device
-  std::int64_t kv_bytes = 0;              // limit on the cache; 0: a share of the free memory
-  double memory_share = 0.5;
+  std::int64_t kv_bytes = 0;              // limit on the cache; 0: see cache_budget()
   decltype(&make_decoder) decoder = &make_individual_decoder;
 };
 

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "inference/engine_memory.h"
 #include "ops/device.h"
 
 namespace antisd::inline inference {
@@ -158,6 +159,10 @@ SchedulerLimits engine_limits(at::Device device, const EngineOptions& options) {
       .page_tokens = kPageTokens, .slots = options.max_sequences, .prefill_chunk_tokens = chunk};
 }
 
+double cache_budget(at::Device device, double free, double beside) {
+  return std::clamp(free - beside, 0.0, cache_share(device) * std::max(free, 0.0));
+}
+
 RolloutEngine::RolloutEngine(EngineOptions options) : options_(options) {
   ANTISD_CHECK(options.max_sequences > 0);
 }
@@ -183,8 +188,10 @@ void RolloutEngine::prepare_pool(const CausalLm& model, std::span<const GroupSha
   const std::int64_t budget =
       options_.kv_bytes > 0
           ? options_.kv_bytes
-          : static_cast<std::int64_t>(static_cast<double>(available_memory(model.device())) *
-                                      options_.memory_share);
+          : static_cast<std::int64_t>(cache_budget(
+                model.device(), static_cast<double>(available_memory(model.device())),
+                engine_memory(model.shape(), model.device(), model.dtype(), groups, options_)
+                    .beside));
   if (pool_ && pool_->fits(model) && pool_->pages() >= wanted && pool_->ledger().used() == 0)
     return;
   drop();

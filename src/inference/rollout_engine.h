@@ -64,12 +64,19 @@ struct SampleBatch {
 struct EngineOptions {
   int max_sequences = 256;                // decoded at a time
   std::int64_t prefill_chunk_tokens = 0;  // between decode steps; 0: chosen for the device
-  std::int64_t kv_bytes = 0;              // limit on the cache; 0: a share of the free memory
-  double memory_share = 0.5;
+  std::int64_t kv_bytes = 0;              // limit on the cache; 0: see cache_budget()
   decltype(&make_decoder) decoder = &make_decoder;
 };
 
 SchedulerLimits engine_limits(at::Device device, const EngineOptions& options);
+
+// The share of the free memory that the cache may have. Other programs need a host's memory too.
+inline double cache_share(at::Device device) {
+  return device.is_cuda() ? 0.85 : 0.5;
+}
+
+// The cache's bytes where `free` are available and decoding needs `beside` of them otherwise.
+double cache_budget(at::Device device, double free, double beside);
 
 class RolloutEngine {
  public:

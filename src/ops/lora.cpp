@@ -1,8 +1,15 @@
 #include "ops/lora.h"
 
+#include <algorithm>
+
 #include "core/check.h"
+#include "ops/backend.h"
 #include "ops/products.h"
 #include "ops/tile_product.h"
+
+#ifdef ANTISD_CUDA
+#include "ops/kernels/lora.h"
+#endif
 
 namespace antisd::inline ops {
 namespace {
@@ -81,19 +88,72 @@ void for_each_lora_part(const std::vector<std::int64_t>& places, std::int64_t ra
   }
 }
 
+#ifdef ANTISD_CUDA
+// Whether two kernels compute what the adapter adds to y: those of few rows, as in decoding.
+bool suits_fused_lora(const at::Tensor& y, const at::Tensor& x, const at::Tensor& a,
+                      const at::Tensor& b, const std::vector<std::int64_t>& places) {
+  const auto is_even = [](std::int64_t n) { return n % 2 == 0; };
+  const auto address = [](const at::Tensor& t) {
+    return reinterpret_cast<std::uintptr_t>(t.const_data_ptr());
+  };
+  return x.is_cuda() && x.scalar_type() != at::kFloat && x.size(0) <= kLoraFusedRows &&
+         x.size(1) % 64 == 0 && b.size(1) % 4 == 0 && b.size(1) <= kLoraFusedRank &&
+         std::ssize(places) <= 2 * kLoraFusedParts && std::ranges::all_of(places, is_even) &&
+         is_even(y.stride(0)) && address(y) % 8 == 0 && address(x) % 16 == 0 &&
+         address(a) % 16 == 0 && address(b) % 8 == 0 && x.is_contiguous() && a.is_contiguous() &&
+         b.is_contiguous();
+}
+
+// Adds to y; returns z.
+at::Tensor fused_lora(const at::Tensor& y, const at::Tensor& x, const at::Tensor& a,
+                      const at::Tensor& b, const std::vector<std::int64_t>& places, double scale) {
+  const at::Tensor z = at::empty({x.size(0), a.size(0)}, x.options());
+  const at::Tensor sums =
+      at::empty({lora_sums(x.size(0), x.size(1), a.size(0))}, x.options().dtype(at::kFloat));
+  LoraProduct product = {.type = element_type(x),
+                         .x = x.const_data_ptr(),
+                         .rows = x.size(0),
+                         .columns = x.size(1),
+                         .a = a.const_data_ptr(),
+                         .b = b.const_data_ptr(),
+                         .rank = b.size(1),
+                         .scale = static_cast<float>(scale),
+                         .parts = static_cast<int>(places.size() / 2),
+                         .first = {},
+                         .outputs = {},
+                         .z = z.mutable_data_ptr(),
+                         .y_is_fp32 = y.scalar_type() == at::kFloat,
+                         .y = y.mutable_data_ptr(),
+                         .y_row = y.stride(0),
+                         .sums = sums.mutable_data_ptr<float>()};
+  for (int i = 0; i < product.parts; ++i) {
+    product.first[i] = places[2 * i];
+    product.outputs[i] = places[2 * i + 1];
+  }
+  launch_lora(product, current_stream(x));
+  return z;
+}
+#endif
+
 struct AddLora : torch::autograd::Function<AddLora> {
   // places: first row and rows of each part.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& a, const at::Tensor& b,
                             const std::vector<std::int64_t>& places, double scale, LoraSum sum) {
-    const at::Tensor z = product_nt(x, a, {}).mul_(scale);  // [tokens, parts * rank]
-    context->save_for_backward({x, a, b, z});
     context->saved_data["places"] = places;
     context->saved_data["scale"] = scale;
-    if (sum == LoraSum::kLeftOut) return y.view_as(y);
     const bool in_place = sum == LoraSum::kInPlace;
     if (in_place) context->mark_dirty({y});
-    at::Tensor result = in_place ? y : y.clone();
+    at::Tensor result = in_place ? y : sum == LoraSum::kNew ? y.clone() : y.view_as(y);
+#ifdef ANTISD_CUDA
+    if (sum != LoraSum::kLeftOut && suits_fused_lora(result, x, a, b, places)) {
+      context->save_for_backward({x, a, b, fused_lora(result, x, a, b, places, scale)});
+      return result;
+    }
+#endif
+    const at::Tensor z = product_nt(x, a, {}).mul_(scale);  // [tokens, parts * rank]
+    context->save_for_backward({x, a, b, z});
+    if (sum == LoraSum::kLeftOut) return result;
     const std::int64_t rank = b.size(1);
     for_each_lora_part(
         places, rank,

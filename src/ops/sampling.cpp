@@ -36,10 +36,11 @@ SampledTokens sample(const at::Tensor& logits, std::int64_t vocabulary,
                     at::empty({rows}, logits.options()), at::empty({rows}, logits.options())};
 #ifdef ANTISD_CUDA
   if (logits.is_cuda()) {
+    const SamplingRule rule = {settings.temperature, settings.top_p, settings.min_p,
+                               settings.top_k};
     const at::Tensor workspace =
-        at::empty({sampling_workspace(rows, vocabulary)}, logits.options().dtype(at::kByte));
-    launch_sample(logits.const_data_ptr<float>(), rows, stride, vocabulary,
-                  {settings.temperature, settings.top_p, settings.min_p, settings.top_k},
+        at::empty({sampling_workspace(rows, vocabulary, rule)}, logits.options().dtype(at::kByte));
+    launch_sample(logits.const_data_ptr<float>(), rows, stride, vocabulary, rule,
                   noise.const_data_ptr<double>(), out.ids.mutable_data_ptr<std::int32_t>(),
                   out.logp.mutable_data_ptr<float>(), out.raw_logp.mutable_data_ptr<float>(),
                   workspace.mutable_data_ptr(), current_stream(logits));

@@ -149,6 +149,7 @@ class Planner {
         static_cast<std::size_t>(own),
         {prompt, static_cast<int>(rollout.group_size), std::int64_t(longest_) - prompt});
     const EngineMemory engine = engine_memory(shape_, device_, dtype_, groups);
+    plan_.cache_share = cache_share(device_);
     plan_.kv_least = engine.least_cache;
     add(kCachePart, engine.cache, MemoryTime::kRollout,
         fmt::format("at most: {} sequences of {} tokens; with less, fewer decode at a time",
@@ -374,14 +375,15 @@ double MemoryPlan::needed() const {
   // The engine gives the cache a share of the memory that is free before chunks and steps.
   const double steps = sampling_part(kStepsPart);
   const double rollout =
-      beside_cache() - steps + std::max(kv_least / EngineOptions().memory_share, kv_least + steps);
+      beside_cache() - steps + std::max(kv_least / cache_share, kv_least + steps);
   return std::max(rollout, total(MemoryTime::kAlways) +
                                std::max(total(MemoryTime::kScoring), total(MemoryTime::kUpdate)));
 }
 
 double MemoryPlan::cache_bytes(double memory) const {
   const double free = memory - beside_cache() + sampling_part(kStepsPart);
-  return std::clamp(EngineOptions().memory_share * free, 0.0, sampling_part(kCachePart));
+  const double most = std::min(cache_share * free, free - sampling_part(kStepsPart));
+  return std::clamp(most, 0.0, sampling_part(kCachePart));
 }
 
 MemoryPlan plan_memory_keeping(std::size_t kept_layers, const ModelShape& shape,

@@ -37,6 +37,7 @@ struct MemoryPart {
 
 struct MemoryPlan {
   std::vector<MemoryPart> parts;
+  double cache_share = 0.5;  // cache_share() of the device
   double kv_least = 0;  // for one sequence at a time; the part "keys and values" is the maximum
   std::size_t layers = 0, kept_layers = 0;  // whose activations an update keeps: the last ones
 

@@ -1,17 +1,15 @@
 // Sampling from logits. The first kernel reads every logit once and stores, for each segment of a
 // row, its maximum and sums; the second reads one segment of a row again, the one that contains the
-// draw. Filters read the whole row a few more times, in their own kernel.
+// draw. Filters read the whole row twice more, in kernels of their own (sampling_filter.cu).
 #include "ops/kernels/launch.h"
-#include "ops/kernels/reduce.cuh"
-#include "ops/kernels/sampling.h"
-#include "ops/kernels/sampling_filter.h"
+#include "ops/kernels/sampling_row.cuh"
 
 namespace antisd::inline ops {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 constexpr int kPerThread = 16;
-constexpr int kSegment = kThreads * kPerThread;  // logits
+static_assert(kSegment == kThreads * kPerThread);
 
 struct Arguments {
   const float* logits;
@@ -101,14 +99,18 @@ struct Choice {
   int segment;
 };
 
-// Runs in thread 0 of the block that draws a row.
+// Runs in a warp of the block that draws a row; every lane gets it.
 __device__ Choice choose_segment(const Arguments& a, const RowSegment* parts, double noise) {
-  const RowTotals totals = row_totals(parts, a.segments, a.inverse_temperature);
+  const RowTotals totals = warp_row_totals(parts, a.segments, a.inverse_temperature);
   Choice choice = {0, noise * totals.tempered, totals.tempered, totals.maximum, totals.log_raw, 0};
+  double mass = 0;
   for (; choice.segment + 1 < a.segments; ++choice.segment) {
-    const double mass = segment_mass(parts[choice.segment], totals.maximum, a.inverse_temperature);
-    if (choice.before + mass > choice.target) break;
-    choice.before += mass;
+    const int own = choice.segment + static_cast<int>(threadIdx.x) % kWarp;
+    if (choice.segment % kWarp == 0)
+      mass = own < a.segments ? segment_mass(parts[own], totals.maximum, a.inverse_temperature) : 0;
+    const double here = __shfl_sync(kAllLanes, mass, choice.segment % kWarp);
+    if (choice.before + here > choice.target) break;
+    choice.before += here;
   }
   return choice;
 }
@@ -119,8 +121,9 @@ __global__ void __launch_bounds__(kThreads) draw_kernel(Arguments a) {
   const std::int64_t row_index = blockIdx.x;
   const float* row = a.logits + row_index * a.stride;
   const RowSegment* parts = a.parts + row_index * a.segments;
-  if (threadIdx.x == 0) {
-    choice = choose_segment(a, parts, a.noise[row_index]);
+  if (threadIdx.x < kWarp) {
+    const Choice chosen = choose_segment(a, parts, a.noise[row_index]);
+    if (threadIdx.x == 0) choice = chosen;
   }
   __syncthreads();
   const int begin = choice.segment * kSegment + threadIdx.x * kPerThread;
@@ -194,10 +197,22 @@ __global__ void greedy_kernel(Arguments a, int rows) {
   a.raw_logp[row] = finite ? -totals.log_raw : NAN;
 }
 
+bool is_filtered(const SamplingRule& rule, std::int64_t vocabulary) {
+  return rule.temperature > 0 &&
+         (rule.top_p < 1 || rule.min_p > 0 || (rule.top_k > 0 && rule.top_k < vocabulary));
+}
+
+// A multiple of 16.
+std::int64_t segments_bytes(std::int64_t rows, std::int64_t vocabulary) {
+  return rows * ceil_div(vocabulary, kSegment) * static_cast<std::int64_t>(sizeof(RowSegment));
+}
+
 }  // namespace
 
-std::int64_t sampling_workspace(std::int64_t rows, std::int64_t vocabulary) {
-  return rows * ceil_div(vocabulary, kSegment) * static_cast<std::int64_t>(sizeof(RowSegment));
+std::int64_t sampling_workspace(std::int64_t rows, std::int64_t vocabulary,
+                                const SamplingRule& rule) {
+  return segments_bytes(rows, vocabulary) +
+         (is_filtered(rule, vocabulary) ? filter_workspace(rows, vocabulary) : 0);
 }
 
 void launch_sample(const float* logits, std::int64_t rows, std::int64_t stride,
@@ -222,10 +237,11 @@ void launch_sample(const float* logits, std::int64_t rows, std::int64_t stride,
   if (greedy) {
     greedy_kernel<<<grid_for(rows, kThreads), kThreads, 0, stream>>>(arguments,
                                                                      static_cast<int>(rows));
-  } else if (rule.top_p < 1 || rule.min_p > 0 || (rule.top_k > 0 && rule.top_k < vocabulary)) {
-    launch_filtered_draw(logits, rows, stride, static_cast<int>(vocabulary), segments,
-                         arguments.inverse_temperature, rule, noise, arguments.parts, ids, logp,
-                         raw_logp, stream);
+  } else if (is_filtered(rule, vocabulary)) {
+    launch_filtered_draw(
+        {logits, rows, stride, static_cast<int>(vocabulary), segments,
+         arguments.inverse_temperature, rule, noise, arguments.parts, ids, logp, raw_logp},
+        static_cast<char*>(workspace) + segments_bytes(rows, vocabulary), stream);
   } else {
     draw_kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(arguments);
   }

@@ -13,8 +13,9 @@ struct SamplingRule {
   std::int64_t top_k;
 };
 
-// Bytes of workspace for `rows` rows of `vocabulary` tokens.
-std::int64_t sampling_workspace(std::int64_t rows, std::int64_t vocabulary);
+// Bytes of workspace for `rows` rows of `vocabulary` tokens; it starts at a multiple of 16.
+std::int64_t sampling_workspace(std::int64_t rows, std::int64_t vocabulary,
+                                const SamplingRule& rule);
 
 // logits: fp32 rows `stride` floats apart; noise: fp64 [rows] in [0, 1).
 void launch_sample(const float* logits, std::int64_t rows, std::int64_t stride,

@@ -1,4 +1,4 @@
-// Shared by the two kernels of sampling.
+// Shared by the kernels of sampling.
 #pragma once
 
 #include "ops/kernels/sampling.h"
@@ -12,37 +12,27 @@ struct RowSegment {
   std::int32_t first_of_maximum;  // id; set only for greedy sampling
 };
 
-#ifdef __CUDACC__
-struct RowTotals {
-  float maximum;
-  float log_raw;    // log of the sum of exp(z - maximum)
-  double tempered;  // sum of exp((z - maximum) / temperature)
+inline constexpr int kSegment = 4096;  // logits
+
+struct FilterArguments {
+  const float* logits;
+  std::int64_t rows, stride;
+  int vocabulary, segments;
+  float inverse_temperature;
+  SamplingRule rule;
+  const double* noise;
+  const RowSegment* parts;  // [rows, segments]
+  std::int32_t* ids;
+  float *logp, *raw_logp;
 };
 
-__device__ __forceinline__ double segment_mass(const RowSegment& part, float maximum,
-                                               float inverse_temperature) {
-  return part.tempered * exp(static_cast<double>(part.maximum - maximum) * inverse_temperature);
-}
+std::int64_t filter_workspace(std::int64_t rows, std::int64_t vocabulary);
 
-// In the order of segments, so the bits are reproducible.
-__device__ __forceinline__ RowTotals row_totals(const RowSegment* parts, int segments,
-                                                float inverse_temperature) {
-  float maximum = parts[0].maximum;
-  for (int s = 1; s < segments; ++s)
-    maximum = fmaxf(maximum, parts[s].maximum);
-  double raw = 0, tempered = 0;
-  for (int s = 0; s < segments; ++s) {
-    raw += parts[s].raw * exp(static_cast<double>(parts[s].maximum - maximum));
-    tempered += segment_mass(parts[s], maximum, inverse_temperature);
-  }
-  return {maximum, static_cast<float>(log(raw)), tempered};
-}
-#endif
+// Draws with top-k, top-p and min-p.
+void launch_filtered_draw(const FilterArguments& arguments, void* workspace, cudaStream_t stream);
 
-// Draws with top-k, top-p and min-p; `parts` hold the rows' segments.
-void launch_filtered_draw(const float* logits, std::int64_t rows, std::int64_t stride,
-                          int vocabulary, int segments, float inverse_temperature,
-                          const SamplingRule& rule, const double* noise, const RowSegment* parts,
-                          std::int32_t* ids, float* logp, float* raw_logp, cudaStream_t stream);
+// The same by radix selection over whole rows, for rows r with flags[r] != 0: slow, in any case.
+void launch_radix_draw(const FilterArguments& arguments, const std::int32_t* flags,
+                       cudaStream_t stream);
 
 }  // namespace antisd::inline ops

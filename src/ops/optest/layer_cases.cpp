@@ -108,24 +108,25 @@ OpCase lora_case(std::int64_t tokens, std::int64_t in, std::int64_t rank) {
   const auto weights = [=](const Tensors& t) {
     return LoraWeights{t[2], t[3], {{0, first}, {first + between, last}}, scale};
   };
-  return {fmt::format("add_lora {}x{}, rank {}", tokens, in, rank),
-          {random({tokens, out}, 51), random({tokens, in}, 52), random({2 * rank, in}, 53, 0.2),
-           random({first + last, rank}, 54, 0.2)},
-          [=](const Tensors& t) {
-            return Tensors{add_lora(t[0] * 1, t[1], weights(t), LoraSum::kInPlace),
-                           add_lora(t[0].to(at::kFloat), t[1], weights(t), LoraSum::kNew)};
-          },
-          [=](const Tensors& t) {
-            const auto part = [&](std::int64_t i, std::int64_t row, std::int64_t rows) {
-              return scale *
-                     t[1].mm(t[2].narrow(0, i * rank, rank).t()).mm(t[3].narrow(0, row, rows).t());
-            };
-            const at::Tensor sum =
-                t[0] + at::cat({part(0, 0, first), at::zeros({tokens, between}, t[0].options()),
-                                part(1, first, last)},
-                               1);
-            return Tensors{sum, sum};
-          }};
+  return {
+      fmt::format("add_lora {}x{}, rank {}", tokens, in, rank),
+      {random({tokens, out}, 51), random({tokens, in}, 52),
+       random({2 * rank, in}, 53, in < 100 ? 0.2 : 0.02), random({first + last, rank}, 54, 0.2)},
+      [=](const Tensors& t) {
+        return Tensors{add_lora(t[0] * 1, t[1], weights(t), LoraSum::kInPlace),
+                       add_lora(t[0].to(at::kFloat), t[1], weights(t), LoraSum::kNew)};
+      },
+      [=](const Tensors& t) {
+        const auto part = [&](std::int64_t i, std::int64_t row, std::int64_t rows) {
+          return scale *
+                 t[1].mm(t[2].narrow(0, i * rank, rank).t()).mm(t[3].narrow(0, row, rows).t());
+        };
+        const at::Tensor sum =
+            t[0] + at::cat({part(0, 0, first), at::zeros({tokens, between}, t[0].options()),
+                            part(1, first, last)},
+                           1);
+        return Tensors{sum, sum};
+      }};
 }
 
 // Experts with adapters are experts with other weights.
@@ -192,6 +193,10 @@ std::vector<OpCase> layer_cases() {
           lora_case(70, 64, 16),
           lora_case(1, 48, 4),
           lora_case(300, 40, 3),
+          lora_case(256, 1024, 8),
+          lora_case(37, 2560, 32),
+          lora_case(16, 12'288, 64),
+          lora_case(8, 64, 128),
           adapted_experts_case()};
 }
 

@@ -98,6 +98,29 @@ void check_decoding(Report& report, const std::vector<Backend>& backends) {
   }
 }
 
+// Over a vocabulary of the usual size, and over rows with many equal logits.
+void check_filters(Report& report, const std::vector<at::Device>& devices) {
+  constexpr std::int64_t kVocabulary = 151'936;
+  for (const auto& [kind_name, kind] :
+       std::vector<std::pair<std::string, LogitKind>>{{"normal", LogitKind::kNormal},
+                                                      {"flat", LogitKind::kFlat},
+                                                      {"peaked", LogitKind::kPeaked},
+                                                      {"two values", LogitKind::kTwoValues},
+                                                      {"equal", LogitKind::kEqual}}) {
+    for (const auto& [name, settings] : std::vector<std::pair<std::string, SamplingSettings>>{
+             {"top-p 0.95", {.temperature = 0.7, .top_p = 0.95}},
+             {"top-k 50", {.top_k = 50}},
+             {"min-p 0.1", {.min_p = 0.1}},
+             {"all filters", {.temperature = 0.7, .top_p = 0.83, .min_p = 0.05, .top_k = 40}},
+             {"top-k 8999, top-p 0.91", {.top_p = 0.91, .top_k = 8999}}}) {
+      for (const at::Device& device : devices) {
+        report.check(fmt::format("sample {}, {} of {}", name, kVocabulary, kind_name), device.str(),
+                     [&] { return sample_error(settings, kind, 6, kVocabulary, device); });
+      }
+    }
+  }
+}
+
 void check_sampling(Report& report, const std::vector<at::Device>& devices) {
   for (const at::Device& device : devices)
     report.check("uniform_noise", device.str(), [&] { return uniform_noise_error(device); });
@@ -111,8 +134,10 @@ void check_sampling(Report& report, const std::vector<at::Device>& devices) {
            {"sample all filters",
             {.temperature = 0.7, .top_p = 0.8, .min_p = 0.05, .top_k = 40}}}) {
     for (const at::Device& device : devices)
-      report.check(name, device.str(), [&] { return sample_error(settings, device); });
+      report.check(name, device.str(),
+                   [&] { return sample_error(settings, LogitKind::kNormal, 64, 3001, device); });
   }
+  check_filters(report, devices);
 }
 
 void check_gradients(Report& report, const std::vector<OpCase>& cases,

@@ -111,9 +111,29 @@ double decode_attention_error(AttentionShape shape, std::int64_t window, const B
   return std::isfinite(difference) ? difference / largest / backend.tolerance : 1e9;
 }
 
-double sample_error(const SamplingSettings& settings, at::Device device) {
-  const std::int64_t rows = 64, vocabulary = 3001, padding = 7;
-  const at::Tensor logits = random({rows, vocabulary + padding}, 70, 2).to(at::kFloat);
+at::Tensor sampled_logits(LogitKind kind, std::int64_t rows, std::int64_t columns) {
+  const at::Tensor normal = random({rows, columns}, 70, 2).to(at::kFloat);
+  switch (kind) {
+    case LogitKind::kNormal:
+      return normal;
+    case LogitKind::kFlat:  // as of a model that was never trained
+      return normal * 0.002 - 7;
+    case LogitKind::kPeaked: {  // as of a trained one: few tokens hold the mass
+      const at::Tensor rank = at::arange(columns, at::kFloat) * 7919 % columns;
+      return normal - 3 * (rank + 1).log().unsqueeze(0);
+    }
+    case LogitKind::kTwoValues:
+      return (normal > 0).to(at::kFloat) - 0.5;
+    case LogitKind::kEqual:
+      break;
+  }
+  return at::full_like(normal, -1.25);
+}
+
+double sample_error(const SamplingSettings& settings, LogitKind kind, std::int64_t rows,
+                    std::int64_t vocabulary, at::Device device) {
+  const std::int64_t padding = 7;
+  const at::Tensor logits = sampled_logits(kind, rows, vocabulary + padding).contiguous();
   const at::Tensor noise = at::rand({rows}, at::detail::createCPUGenerator(71), at::kDouble);
   const SampledTokens sampled = sample(logits.to(device), vocabulary, settings, noise.to(device));
   const at::Tensor ids = sampled.ids.to(at::kCPU), logp = sampled.logp.to(at::kCPU),

@@ -32,8 +32,11 @@ double decode_attention_error(AttentionShape shape, std::int64_t window, const B
 double grouped_product_error(const Backend& backend);
 #endif
 
+enum class LogitKind { kNormal, kFlat, kPeaked, kTwoValues, kEqual };
+
 // Counts tokens whose cumulative range misses the noise by more than rounding, and wrong
 // log-probabilities.
-double sample_error(const SamplingSettings& settings, at::Device device);
+double sample_error(const SamplingSettings& settings, LogitKind kind, std::int64_t rows,
+                    std::int64_t vocabulary, at::Device device);
 
 }  // namespace antisd::inline ops
