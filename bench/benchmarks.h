@@ -52,6 +52,10 @@ int run_ranks(const Arguments& arguments);
 // alone, by torch's GPU code or ours (--grouped): TFLOP/s, share of the peak, bytes.
 int run_experts(const Arguments& arguments);
 
+// Attention over equal, ragged and long-tailed lengths, behind a shared prefix and with a window:
+// TFLOP/s of what was chosen and of each code that a GPU has.
+int run_attention(const Arguments& arguments);
+
 // The effect of bf16 or fp16 on a GPU on log-probabilities, compared with fp32 on the CPU; both use
 // the same weights, rounded to bf16. The logits of random weights are too flat to show anything, so
 // they are scaled until the mean entropy is below --entropy nats. On the CPU, which has no bf16

@@ -30,6 +30,8 @@ constexpr Benchmark kBenchmarks[] = {
 #ifdef ANTISD_TORCH
     {"experts", "a sparse layer compared with a dense one of equal FLOPs",
      antisd::bench::run_experts},
+    {"attention", "attention by lengths, forward and backward, by each code that a GPU has",
+     antisd::bench::run_attention},
     {"rollout", "tokens per second of sampling with a named shape, and the bandwidth limit",
      antisd::bench::run_rollout},
     {"sample", "from logits to tokens, with and without filters", antisd::bench::run_sample},

@@ -88,7 +88,16 @@ if(ANTISD_CUDA)
   if(NOT NCCL_INCLUDE)
     message(FATAL_ERROR "nccl.h not found; run `setup/run --cuda`")
   endif()
-  target_include_directories(torch SYSTEM INTERFACE "${NCCL_INCLUDE}")
+  # cuDNN's own header and, from a wheel that setup/run unpacks wherever it finds nvcc, those of its
+  # C++ frontend. The library is the one that libtorch_cuda has loaded: nothing is linked.
+  find_path(CUDNN_INCLUDE cudnn.h HINTS "${ANTISD_WHEELS}/nvidia/cudnn/include"
+    ${CUDAToolkit_INCLUDE_DIRS})
+  find_path(CUDNN_FRONTEND_INCLUDE cudnn_frontend.h PATHS "${ANTISD_WHEELS}/include"
+    NO_DEFAULT_PATH)
+  if(NOT CUDNN_INCLUDE OR NOT CUDNN_FRONTEND_INCLUDE)
+    message(FATAL_ERROR "cudnn.h or cudnn_frontend.h not found; run `setup/run --cuda`")
+  endif()
+  target_include_directories(torch SYSTEM INTERFACE "${NCCL_INCLUDE}" "${CUDNN_INCLUDE}")
   # libtorch_cuda's own dependencies (cuBLAS, cuDNN, NCCL, ...) are resolved at run time.
   target_link_options(torch INTERFACE "LINKER:--no-as-needed" "LINKER:--allow-shlib-undefined")
 endif()

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/attention_choice.h"
+
 namespace antisd::inline model {
 
 LayerActivations layer_activations(const ModelShape& shape, const LayerShape& layer,
@@ -38,15 +40,19 @@ LayerActivations layer_activations(const ModelShape& shape, const LayerShape& la
   // a GPU queries' are summed in fp32, and keys' and values' are there for every query's head.
   const double freed = stream + element * (hidden + unit_rows) + router;
   const double shared = shape.heads > shape.kv_heads ? 2 * queries : 0;
-  const double of_attention = 2 * stream + element * (queries + projected) +
-                              (gpu ? 4 * queries + element * shared : 0) - freed;
+  const double operands = 2 * stream + element * (queries + projected) - freed;
+  const double of_attention = operands + (gpu ? 4 * queries + element * shared : 0);
   bytes.gradients = std::max(of_unit, of_attention);
+  // Ragged kernels read copies with spare rows: here of attention's gradient, in a pass without
+  // gradients of queries, keys and values.
+  const bool ragged = may_be_ragged(device, dtype, shape.head_dim);
+  if (ragged) bytes.ragged_gradients = operands + element * queries;
 
   // Products are added to the stream in place. A half's values are gone before the other's come.
   // Attention reads copies of keys and values where sequences share a prompt.
   bytes.inference =
       stream + element * hidden +
-      std::max(element * (projected + rotated + keys + queries),
+      std::max(element * (projected + rotated + keys + queries + (ragged ? projected : 0)),
                element * (3 * units + 2 * routed + (layer.sparse ? hidden : 0)) + router);
   return bytes;
 }

@@ -17,6 +17,9 @@ struct LayerActivations {
   double input = 0, kept = 0;
   // At the moment of the layer's backward pass that needs most, what is there beside `kept`.
   double gradients = 0;
+  // The same in attention's backward pass by cuDNN's ragged kernels, but for their workspace
+  // (most_run_bytes); 0 where they are not used.
+  double ragged_gradients = 0;
   double inference = 0;  // the most that a pass without gradients holds at a time
 };
 

@@ -1,8 +1,12 @@
 #include "ops/attention.h"
 
 #include "core/check.h"
-#include "ops/backend.h"
+#include "ops/attention_choice.h"
 #include "ops/cpu_attention.h"
+
+#ifdef ANTISD_CUDA
+#include "ops/cuda_ragged_attention.h"
+#endif
 
 namespace antisd::inline ops {
 namespace {
@@ -10,37 +14,23 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-enum class Backend { kCpu, kPacked, kDense };
-
 // Everything but the tensors.
 struct Problem {
-  Backend backend;
+  bool on_cpu;
   std::vector<std::int32_t> query_offsets, key_offsets;  // CPU
+  AttentionCode code = AttentionCode::kChosen;           // GPU
+  std::shared_ptr<const RaggedTables> ragged_tables;
   std::int64_t longest_query, longest_key;
   std::int64_t window;
   double scale;
 };
 
+// What attention reads; of ragged attention, copies with spare rows.
+struct Operands {
+  at::Tensor q, k, v;
+};
+
 #ifdef ANTISD_CUDA
-// On Hopper cuDNN is up to twice as fast as packed flash attention but takes equal lengths alone,
-// and it builds a plan for every new shape (some 50 ms, kept for the life of the process): so it
-// gets the batches whose lengths are all one multiple of this, which come again. Compute capability
-// 8.x and 12.x lack the instructions that make it faster.
-constexpr std::int64_t kDenseLength = 256;
-
-bool suits_dense(const at::Tensor& q, const AttentionLayout& layout, std::int64_t window) {
-  const std::int64_t length = layout.longest_query;
-  if (window > 0 || layout.key_rows.defined() || length % kDenseLength != 0 || q.size(2) > 128 ||
-      q.size(2) % 8 != 0 || q.scalar_type() == at::kFloat) {
-    return false;
-  }
-  if (const int major = compute_capability_major(q); major != 9 && major != 10) return false;
-  for (std::size_t i = 1; i < layout.query_offsets.size(); ++i) {
-    if (layout.query_offsets[i] - layout.query_offsets[i - 1] != length) return false;
-  }
-  return true;
-}
-
 // [tokens, heads, head_dim] as [sequences, heads, length, head_dim], and back.
 at::Tensor by_sequence(const at::Tensor& x, std::int64_t length) {
   return x.view({-1, length, x.size(1), x.size(2)}).transpose(1, 2);
@@ -97,6 +87,43 @@ variable_list packed_backward(const at::Tensor& gradient, const variable_list& s
       p.scale, left, right);
   return {dq, dk, dv};
 }
+
+// By flash attention where a sequence is too long for a fixed order of sums, or cuDNN has no
+// kernel.
+variable_list backward_of_ragged(const at::Tensor& gradient, variable_list saved,
+                                 const Problem& p) {
+  const bool fixed_order = !p.ragged_tables->backward.empty();
+  if (choose_attention_backward(p.code, fixed_order) == AttentionCode::kRagged) {
+    auto result = ragged_backward(gradient, saved[0], saved[1], saved[2], saved[5], saved[4],
+                                  *p.ragged_tables, p.window, p.scale);
+    if (result) return *std::move(result);
+  }
+  const auto rows = [](const at::Tensor& x, std::int64_t count) { return x.narrow(0, 0, count); };
+  const std::int64_t queries = gradient.size(0), keys = p.ragged_tables->forward.keys;
+  saved[0] = rows(saved[0], queries);
+  saved[1] = rows(saved[1], keys);
+  saved[2] = rows(saved[2], keys);
+  saved[4] = rows(saved[4], queries).t().contiguous();  // [heads, queries]
+  // The state of dropout, of which there is none.
+  saved[5] = saved[6] = at::empty({2}, gradient.options().dtype(at::kUInt64));
+  return packed_backward(gradient, saved, p);
+}
+
+// Chooses the code, and gives the operands its form.
+void prepare_on_gpu(Operands& operands, const AttentionLayout& layout, Problem& p) {
+  const at::Tensor& q = operands.q;
+  if (p.code == AttentionCode::kChosen)
+    p.code = choose_attention(attention_card(q.device().index()), q, layout, p.window);
+  if (p.code != AttentionCode::kRagged) return;
+  const RaggedHeads heads{q.size(1), operands.k.size(1), q.size(2)};
+  p.ragged_tables = ragged_tables(layout, heads, q.device());
+  if (!has_ragged_forward(q, *p.ragged_tables, p.window, p.scale)) {
+    p.code = AttentionCode::kPacked;
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  operands = {with_spare_rows(q), with_spare_rows(operands.k), with_spare_rows(operands.v)};
+}
 #endif
 
 AttentionKept cpu_forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -118,14 +145,40 @@ variable_list cpu_backward(const at::Tensor& gradient, const variable_list& save
   return {dq, dk, dv};
 }
 
-AttentionKept attention_forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+AttentionKept attention_forward(const Operands& operands,
                                 [[maybe_unused]] const AttentionLayout& layout, const Problem& p,
                                 [[maybe_unused]] bool backward_follows) {
+  const auto& [q, k, v] = operands;
 #ifdef ANTISD_CUDA
-  if (p.backend == Backend::kDense) return dense_forward(q, k, v, p, backward_follows);
-  if (p.backend == Backend::kPacked) return packed_forward(q, k, v, layout, p);
+  if (!p.on_cpu) {
+    switch (p.code) {
+      case AttentionCode::kRagged:
+        return ragged_forward(q, k, v, *p.ragged_tables, p.window, p.scale);
+      case AttentionCode::kDense:
+        return dense_forward(q, k, v, p, backward_follows);
+      default:
+        return packed_forward(q, k, v, layout, p);
+    }
+  }
 #endif
   return cpu_forward(q, k, v, p);
+}
+
+variable_list attention_backward(const at::Tensor& gradient, const variable_list& saved,
+                                 const Problem& p) {
+#ifdef ANTISD_CUDA
+  if (!p.on_cpu) {
+    switch (p.code) {
+      case AttentionCode::kRagged:
+        return backward_of_ragged(gradient, saved, p);
+      case AttentionCode::kDense:
+        return dense_backward(gradient, saved, p);
+      default:
+        return packed_backward(gradient, saved, p);
+    }
+  }
+#endif
+  return cpu_backward(gradient, saved, p);
 }
 
 // Carries the problem through the context, which holds only such objects.
@@ -135,12 +188,15 @@ struct ProblemHolder : torch::CustomClassHolder {
 };
 
 struct Attention : torch::autograd::Function<Attention> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
-                            const at::Tensor& v, const AttentionLayout& layout,
+  // q, k and v have the gradients; `operands` are what the backward pass reads.
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& /*q*/,
+                            const at::Tensor& /*k*/, const at::Tensor& /*v*/,
+                            const Operands& operands, const AttentionLayout& layout,
                             const c10::intrusive_ptr<ProblemHolder>& holder,
                             const AttentionKept& kept) {
-    context->save_for_backward({q, k, v, kept.out, kept.lse, kept.extra_a, kept.extra_b,
-                                layout.device_query_offsets, layout.device_key_offsets});
+    context->save_for_backward({operands.q, operands.k, operands.v, kept.out, kept.lse,
+                                kept.extra_a, kept.extra_b, layout.device_query_offsets,
+                                layout.device_key_offsets});
     context->saved_data["problem"] = c10::IValue::make_capsule(holder);
     return kept.out.view_as(kept.out);
   }
@@ -150,13 +206,8 @@ struct Attention : torch::autograd::Function<Attention> {
     const auto capsule = context->saved_data["problem"].toCapsule();
     const Problem& p = static_cast<ProblemHolder&>(*capsule).problem;
     const at::Tensor gradient = gradients[0].contiguous();
-    variable_list result;
-#ifdef ANTISD_CUDA
-    if (p.backend == Backend::kDense) result = dense_backward(gradient, saved, p);
-    if (p.backend == Backend::kPacked) result = packed_backward(gradient, saved, p);
-#endif
-    if (p.backend == Backend::kCpu) result = cpu_backward(gradient, saved, p);
-    result.resize(6);
+    variable_list result = attention_backward(gradient, saved, p);
+    result.resize(7);
     return result;
   }
 };
@@ -165,28 +216,30 @@ struct Attention : torch::autograd::Function<Attention> {
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const AttentionLayout& layout, std::int64_t window, double scale,
-                     Gradients gradients, AttentionKept* kept) {
+                     Gradients gradients, AttentionKept* kept, AttentionCode code) {
   const at::AutoGradMode recording(gradients == Gradients::kRecorded);
   ANTISD_CHECK_EQ(q.size(1) % k.size(1), 0);
   ANTISD_CHECK_EQ(layout.query_offsets.size(), layout.key_offsets.size());
   ANTISD_CHECK_EQ(layout.query_offsets.back(), q.size(0));
   const bool gathered = layout.key_rows.defined();
-  at::Tensor queries = q;
-  at::Tensor keys = gathered ? k.index_select(0, layout.key_rows) : k;
-  at::Tensor values = gathered ? v.index_select(0, layout.key_rows) : v;
+  const at::Tensor keys = gathered ? k.index_select(0, layout.key_rows) : k;
+  const at::Tensor values = gathered ? v.index_select(0, layout.key_rows) : v;
   ANTISD_CHECK_EQ(layout.key_offsets.back(), keys.size(0));
-  Problem problem{Backend::kCpu, {}, {}, layout.longest_query, layout.longest_key, window, scale};
-#ifdef ANTISD_CUDA
-  if (q.is_cuda())
-    problem.backend = suits_dense(q, layout, window) ? Backend::kDense : Backend::kPacked;
-#endif
-  if (problem.backend == Backend::kCpu) {
+  Operands operands{q, keys, values};
+  Problem problem{.on_cpu = q.is_cpu(),
+                  .code = code,
+                  .longest_query = layout.longest_query,
+                  .longest_key = layout.longest_key,
+                  .window = window,
+                  .scale = scale};
+  if (problem.on_cpu) {
     problem.query_offsets = layout.query_offsets;
     problem.key_offsets = layout.key_offsets;
-    queries = q.contiguous();
-    keys = keys.contiguous();
-    values = values.contiguous();
+    operands = {q.contiguous(), keys.contiguous(), values.contiguous()};
   }
+#ifdef ANTISD_CUDA
+  if (!problem.on_cpu) prepare_on_gpu(operands, layout, problem);
+#endif
   AttentionKept result;
   if (kept != nullptr && kept->out.defined()) {
     result = std::move(*kept);
@@ -194,11 +247,11 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
   } else {
     const at::NoGradGuard no_grad;
     const bool backward_follows = gradients == Gradients::kRecorded || kept != nullptr;
-    result = attention_forward(queries, keys, values, layout, problem, backward_follows);
+    result = attention_forward(operands, layout, problem, backward_follows);
     if (kept != nullptr) *kept = result;
   }
   if (gradients == Gradients::kNone) return result.out;
-  return Attention::apply(queries, keys, values, layout,
+  return Attention::apply(q, keys, values, operands, layout,
                           c10::make_intrusive<ProblemHolder>(std::move(problem)), result);
 }
 

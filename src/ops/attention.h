@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -10,6 +11,8 @@
 #include "ops/gradients.h"
 
 namespace antisd::inline ops {
+
+struct RaggedTables;
 
 // Which rows belong together. Sequence i has the queries [query_offsets[i], query_offsets[i + 1])
 // and the keys [key_offsets[i], key_offsets[i + 1]); the last query sees the last key, the one
@@ -21,6 +24,16 @@ struct AttentionLayout {
   std::int64_t longest_query = 0, longest_key = 0;
   // Row of k and v for each key, int64; undefined where keys are the queries' own rows in order.
   at::Tensor key_rows;
+  // What cuDNN's ragged kernels need besides, made by the first layer that runs on them.
+  mutable std::shared_ptr<const RaggedTables> ragged_tables;
+};
+
+// The code that computes it on a GPU.
+enum class AttentionCode {
+  kChosen,  // by card and shape (ops/attention_choice.h)
+  kPacked,  // flash attention of torch, any lengths
+  kDense,   // cuDNN through torch, one length for all
+  kRagged,  // cuDNN through its frontend, any lengths (ops/cuda_ragged_attention.h)
 };
 
 // What a backward pass needs of a forward one besides its operands. A layer that is recomputed for
@@ -38,6 +51,7 @@ struct AttentionKept {
 // not, and a second one, with the same operands, takes its result from it and empties it.
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const AttentionLayout& layout, std::int64_t window, double scale,
-                     Gradients gradients, AttentionKept* kept = nullptr);
+                     Gradients gradients, AttentionKept* kept = nullptr,
+                     AttentionCode code = AttentionCode::kChosen);
 
 }  // namespace antisd::inline ops

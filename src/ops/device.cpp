@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
+#include "ops/attention_choice.h"
+
 #ifdef __linux__
 #include <malloc.h>
 #endif
@@ -74,7 +76,8 @@ void find_gpus(const GpuMachine& machine, TensorLibraryInfo& info) {
     info.gpus.push_back({fmt::format("cuda:{}", i),
                          fmt::format("{}, {:.0f} GiB, compute {}.{}, {} multiprocessors", card.name,
                                      static_cast<double>(card.totalGlobalMem) / (1 << 30),
-                                     card.major, card.minor, card.multiProcessorCount)});
+                                     card.major, card.minor, card.multiProcessorCount),
+                         attention_text(attention_card(i))});
   }
 }
 #endif

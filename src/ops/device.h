@@ -16,6 +16,7 @@ namespace antisd::inline ops {
 struct DeviceInfo {
   std::string name;         // "cuda:0"
   std::string description;  // "NVIDIA H200, 139 GiB, compute 9.0"
+  std::string attention;    // which code computes it (ops/attention_choice.h)
 };
 
 struct TensorLibraryInfo {

@@ -8,6 +8,8 @@
 #include "algo/loss_terms.h"
 #include "inference/engine_memory.h"
 #include "model/activation_bytes.h"
+#include "ops/attention_choice.h"
+#include "ops/ragged_runs.h"
 #include "ops/token_scores.h"
 #include "optim/streamed_update.h"
 
@@ -257,9 +259,25 @@ class Planner {
   std::vector<MemoryPart> layer_moment(std::size_t layer) const {
     const LayerActivations& own = layers_[layer];
     const double again = is_kept(layer) ? 0 : own.kept - own.input;
-    return {activations(kept_by(layer + 1) + again + own.gradients + element_ * states_,
-                        fmt::format("in layer {}'s backward pass", layer)),
-            gradients_at(layer)};
+    const auto moment = [&](double gradients) {
+      return activations(kept_by(layer + 1) + again + gradients + element_ * states_,
+                         fmt::format("in layer {}'s backward pass", layer));
+    };
+    std::vector<MemoryPart> parts = {moment(own.gradients), gradients_at(layer)};
+    if (const double workspace = ragged_workspace();
+        tokens_ * own.ragged_gradients + workspace > tokens_ * own.gradients && workspace > 0) {
+      parts[0] = moment(own.ragged_gradients);
+      parts.push_back({"attention workspace", workspace, MemoryTime::kUpdate,
+                       "of cuDNN: the gradients of scores, in a fixed order of sums"});
+    }
+    return parts;
+  }
+
+  // Of attention's backward pass, where lengths may be ragged.
+  double ragged_workspace() const {
+    if (!may_be_ragged(device_, dtype_, shape_.head_dim)) return 0;
+    return most_run_bytes(static_cast<std::int64_t>(tokens_), static_cast<std::int64_t>(longest_),
+                          {shape_.heads, shape_.kv_heads, shape_.head_dim});
   }
 
   // The optimizer's step with a state on the host: what is streamed, and gradients that are not in

@@ -42,8 +42,10 @@ std::vector<Examination> examine_devices() {
   std::vector<Examination> findings = {
       {"torch", true, fmt::format("libtorch {}, {} threads", info.torch_version, info.threads),
        ""}};
-  for (const DeviceInfo& gpu : info.gpus)
+  for (const DeviceInfo& gpu : info.gpus) {
     findings.push_back({gpu.name, true, gpu.description, ""});
+    findings.push_back({"attention", true, gpu.attention, ""});
+  }
   for (const GpuProblem& problem : info.gpu_problems)
     findings.push_back({"gpu", false, problem.what, problem.remedy});
   if (info.gpus.empty() && info.gpu_problems.empty())

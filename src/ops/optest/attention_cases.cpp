@@ -1,10 +1,15 @@
 // What goes into attention, and attention over packed sequences.
-#include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "ops/attention.h"
 #include "ops/attention_inputs.h"
+#include "ops/optest/attention_layout.h"
 #include "ops/optest/op_case.h"
+#include "ops/ragged_runs.h"
+
+#ifdef ANTISD_CUDA
+#include "ops/cuda_ragged_attention.h"
+#endif
 
 namespace antisd::inline ops {
 namespace {
@@ -54,40 +59,28 @@ OpCase attention_inputs_case(const char* name, QkNorm norm, AttentionShape shape
   return {std::string("attention_inputs ") + name, inputs, op, reference};
 }
 
-// Sequences of several lengths; with `shared`, each begins with the same rows, which are read
-// again.
-OpCase attention_case(const char* name, AttentionShape shape, std::int64_t window, bool shared,
-                      const std::vector<std::int32_t>& lengths = {1, 70, 33, 200}) {
-  const std::int64_t prefix = shared ? 50 : 0;
-  AttentionLayout layout;
-  std::vector<std::int64_t> key_rows;
-  layout.query_offsets = layout.key_offsets = {0};
-  std::int32_t row = 0;
-  for (std::size_t i = 0; i < lengths.size() + (shared ? 1 : 0); ++i) {
-    const bool is_prefix = shared && i == 0;
-    const std::int32_t length =
-        is_prefix ? static_cast<std::int32_t>(prefix) : lengths[i - (shared ? 1 : 0)];
-    if (shared && !is_prefix) {
-      for (std::int64_t p = 0; p < prefix; ++p)
-        key_rows.push_back(p);
-    }
-    for (std::int32_t p = 0; p < length; ++p)
-      key_rows.push_back(row++);
-    layout.query_offsets.push_back(row);
-    layout.key_offsets.push_back(static_cast<std::int32_t>(key_rows.size()));
-    layout.longest_query = std::max<std::int64_t>(layout.longest_query, length);
-    layout.longest_key =
-        std::max<std::int64_t>(layout.longest_key, length + (is_prefix ? 0 : prefix));
-  }
-  const std::int64_t tokens = row;
+// How a case is computed on a GPU: `limits` cut the backward pass of cuDNN's ragged path.
+struct AttentionCaseOptions {
+  std::int64_t window = 0;
+  std::int32_t prefix = 0;
+  std::vector<std::int32_t> lengths = {1, 70, 33, 200};
+  std::optional<RunLimits> limits = {};
+};
+
+OpCase attention_case(const char* name, AttentionShape shape,
+                      const AttentionCaseOptions& options = {}) {
+  const TestLayout test = test_layout(options.lengths, options.prefix);
+  const AttentionLayout& layout = test.layout;
+  const std::vector<std::int64_t>& key_rows = test.key_rows;
+  const std::int64_t tokens = test.tokens, window = options.window;
   const double scale = 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
   const auto op = [=](const Tensors& t) {
-    AttentionLayout there = layout;
-    there.device_query_offsets = integers(layout.query_offsets, t[0]);
-    there.device_key_offsets = integers(layout.key_offsets, t[0]);
-    if (shared)
-      there.key_rows =
-          at::tensor(at::ArrayRef<std::int64_t>(key_rows), at::kLong).to(t[0].device());
+    const AttentionLayout there = test.on(t[0].device());
+#ifdef ANTISD_CUDA
+    if (options.limits && t[0].is_cuda())
+      ragged_tables(there, {shape.heads, shape.kv_heads, shape.head_dim}, t[0].device(),
+                    *options.limits);
+#endif
     return Tensors{attention(t[0], t[1], t[2], there, window, scale, Gradients::kRecorded)};
   };
   const auto reference = [=](const Tensors& t) {
@@ -134,13 +127,43 @@ std::vector<OpCase> attention_cases() {
           attention_inputs_case("head norm, head_dim 64", QkNorm::kHead, {4, 2, 64}),
           attention_inputs_case("head norm, head_dim 128", QkNorm::kHead, {16, 8, 128}),
           attention_inputs_case("no norm, head_dim 128", QkNorm::kNone, {5, 1, 128}),
-          attention_case("equal lengths", {4, 2, 128}, 0, false, {256, 256, 256}),
-          attention_case("equal lengths, head_dim 64", {4, 4, 64}, 0, false, {512, 512}),
-          attention_case("gqa", gqa, 0, false),
-          attention_case("mqa, window 20", mqa, 20, false),
-          attention_case("mha, head_dim 16", mha, 0, false),
-          attention_case("gqa, shared prefix", gqa, 0, true),
-          attention_case("gqa, shared prefix, window 60", gqa, 60, true)};
+          attention_case("equal lengths", {4, 2, 128}, {.lengths = {256, 256, 256}}),
+          attention_case("equal lengths, head_dim 64", {4, 4, 64}, {.lengths = {512, 512}}),
+          attention_case("gqa", gqa),
+          attention_case("mqa, window 20", mqa, {.window = 20}),
+          attention_case("mha, head_dim 16", mha),
+          attention_case("gqa, shared prefix", gqa, {.prefix = 50}),
+          attention_case("gqa, shared prefix, window 60", gqa, {.window = 60, .prefix = 50})};
+}
+
+// Long enough for cuDNN's ragged path where there is one: a length of 1, lengths that end within a
+// tile and at its end, more sequences than a power of two.
+std::vector<OpCase> ragged_attention_cases() {
+  const AttentionShape gqa{8, 2, 64}, mqa{4, 1, 128}, mha{3, 3, 128}, odd{6, 2, 128};
+  const std::vector<std::int32_t> lengths = {1, 600, 33, 200, 640};
+  std::vector<std::int32_t> many = {700};
+  for (std::int32_t i = 0; i < 40; ++i)
+    many.push_back(1 + i * 7 % 45);
+  // Calls of one head and one sequence; and none, so that flash attention goes backward.
+  const RunLimits small{.bytes = 1 << 20}, none{.bytes = 0, .longest_bytes = 0};
+  // Two sequences of 256 and all heads, so that some runs have a prefix and some have not.
+  const RunLimits medium{.bytes = 12 << 20};
+  return {attention_case("ragged, gqa", gqa, {.lengths = lengths}),
+          attention_case("ragged, one sequence", odd, {.lengths = {777}}),
+          attention_case("ragged, mqa, head_dim 128", mqa, {.lengths = lengths}),
+          attention_case("ragged, mha, 3 heads", mha, {.lengths = lengths}),
+          attention_case("ragged, window 100", odd, {.window = 100, .lengths = lengths}),
+          attention_case("ragged, window 2", gqa, {.window = 2, .lengths = lengths}),
+          attention_case("ragged, many sequences", gqa, {.lengths = many}),
+          attention_case("ragged, shared prefix", odd, {.prefix = 300, .lengths = lengths}),
+          attention_case("ragged, prefix, window 150", gqa,
+                         {.window = 150, .prefix = 300, .lengths = lengths}),
+          attention_case("ragged, one head at a time", odd,
+                         {.prefix = 300, .lengths = lengths, .limits = small}),
+          attention_case("ragged, some runs", gqa,
+                         {.prefix = 300, .lengths = lengths, .limits = medium}),
+          attention_case("ragged, flash attention backward", odd,
+                         {.prefix = 300, .lengths = lengths, .limits = none})};
 }
 
 }  // namespace antisd::inline ops

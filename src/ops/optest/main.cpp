@@ -166,6 +166,23 @@ void check_grouped_products(Report& report, const std::vector<Backend>& backends
 #endif
 }
 
+void check_attention(Report& report, const std::vector<Backend>& backends) {
+  check_gradients(report, attention_cases(), backends);
+  check_gradients(report, ragged_attention_cases(), backends);
+#ifdef ANTISD_CUDA
+  for (const Backend& backend : backends) {
+    if (!backend.device.is_cuda() || backend.dtype == at::kFloat) continue;
+    for (const auto& [name, check] : std::vector<std::pair<std::string, AttentionBits>>{
+             {"attention ragged, bit for bit", {}},
+             {"attention ragged, prefix, bit for bit", {.prefix = 1000}},
+             {"attention ragged, window 200, bit for bit", {.window = 200}},
+             {"attention ragged, parts of a head, bit for bit", {.limits = {.bytes = 1 << 20}}}}) {
+      report.check(name, backend.name(), [&] { return attention_bits_error(check, backend); });
+    }
+  }
+#endif
+}
+
 void check_quantizing(Report& report, const std::vector<Backend>& backends) {
   for (const QuantizedKind kind : {QuantizedKind::kInt8, QuantizedKind::kNf4}) {
     for (const std::int64_t columns : {1, 64, 200, 1023, 2560}) {
@@ -185,7 +202,7 @@ int run_op_tests() {
   check_optimizer(report, backends);
   check_decoding(report, backends);
   check_gradients(report, layer_cases(), backends);
-  check_gradients(report, attention_cases(), backends);
+  check_attention(report, backends);
   check_grouped_products(report, backends);
   check_quantizing(report, backends);
   check_gradients(report, quantized_cases(), backends);

@@ -32,6 +32,7 @@ struct Backend {
 
 std::vector<OpCase> layer_cases();
 std::vector<OpCase> attention_cases();
+std::vector<OpCase> ragged_attention_cases();
 std::vector<OpCase> grouped_cases(GroupedCode code);  // `code` says which GPU code
 std::vector<OpCase> quantized_cases();
 

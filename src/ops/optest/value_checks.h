@@ -5,6 +5,7 @@
 #include "ops/attention_inputs.h"
 #include "ops/kernels/quantized_formulas.cuh"
 #include "ops/optest/op_case.h"
+#include "ops/ragged_runs.h"
 #include "ops/sampling.h"
 
 namespace antisd::inline ops {
@@ -30,6 +31,16 @@ double decode_attention_error(AttentionShape shape, std::int64_t window, const B
 // others; a row's result is the same among few rows and among many; without the gradient of one
 // operand, the other's is the same. `backend`: a GPU, 16 bits.
 double grouped_product_error(const Backend& backend);
+
+struct AttentionBits {
+  std::int32_t prefix = 0;
+  std::int64_t window = 0;
+  RunLimits limits = {};
+};
+
+// Attention by cuDNN's ragged path, and its gradients: the same bits when they are computed again,
+// in memory that was full of NaN; 0 or a large number. Where there is no such path, 0.
+double attention_bits_error(const AttentionBits& check, const Backend& backend);
 #endif
 
 enum class LogitKind { kNormal, kFlat, kPeaked, kTwoValues, kEqual };
