@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 constexpr AttentionCard kHopper{90, 91'900}, kBlackwell{100, 91'900}, kAmpere{80, 91'900};
@@ -72,4 +72,4 @@ TEST(AttentionChoice, DoctorsText) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline ops

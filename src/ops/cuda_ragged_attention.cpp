@@ -192,7 +192,7 @@ class RaggedBackward {
 
 std::shared_ptr<const RaggedTables> ragged_tables(const AttentionLayout& layout,
                                                   const RaggedHeads& heads, at::Device device,
-                                                  const RunLimits& limits) {
+                                                  const RaggedLimits& limits) {
   if (layout.ragged_tables && layout.ragged_tables->heads == heads &&
       layout.ragged_tables->numbers.device() == device) {
     return layout.ragged_tables;

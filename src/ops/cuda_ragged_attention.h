@@ -39,7 +39,7 @@ struct RaggedTables {
 // The layout keeps them for the next call, whatever its limits.
 std::shared_ptr<const RaggedTables> ragged_tables(const AttentionLayout& layout,
                                                   const RaggedHeads& heads, at::Device device,
-                                                  const RunLimits& limits = {});
+                                                  const RaggedLimits& limits = {});
 
 // A dense copy with rows of zeros behind the last.
 at::Tensor with_spare_rows(const at::Tensor& x);

@@ -77,7 +77,7 @@ RaggedRun forward_run(std::span<const std::int32_t> query_offsets,
 
 std::vector<RaggedRun> backward_runs(std::span<const std::int32_t> query_offsets,
                                      std::span<const std::int32_t> key_offsets,
-                                     const RaggedHeads& heads, const RunLimits& limits) {
+                                     const RaggedHeads& heads, const RaggedLimits& limits) {
   const std::vector<std::int64_t> counts = head_counts(heads);
   const std::size_t sequences = query_offsets.size() - 1;
   std::vector<RaggedRun> runs;
@@ -108,7 +108,7 @@ double most_run_bytes(std::int64_t tokens, std::int64_t longest, const RaggedHea
   // Sequences are put into a call until it reaches the limit, and short ones beside a long one have
   // its size.
   const double longest_bytes = run_bytes(runs[0], heads);
-  return tokens > longest ? std::max(longest_bytes, RunLimits().bytes) : longest_bytes;
+  return tokens > longest ? std::max(longest_bytes, RaggedLimits().bytes) : longest_bytes;
 }
 
 }  // namespace antisd::inline ops

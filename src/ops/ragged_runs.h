@@ -37,7 +37,7 @@ struct RaggedRun {
 
 // A call's memory stays below the first where it can. One sequence and one head may take up to the
 // second: 40,960 tokens.
-struct RunLimits {
+struct RaggedLimits {
   double bytes = 2.0 * (1 << 30), longest_bytes = 4.0 * (1 << 30);
 };
 
@@ -51,7 +51,7 @@ RaggedRun forward_run(std::span<const std::int32_t> query_offsets,
 // In the order of the sequences; none if a sequence is too long.
 std::vector<RaggedRun> backward_runs(std::span<const std::int32_t> query_offsets,
                                      std::span<const std::int32_t> key_offsets,
-                                     const RaggedHeads& heads, const RunLimits& limits = {});
+                                     const RaggedHeads& heads, const RaggedLimits& limits = {});
 
 // Of the workspace of one call, and of the parts of the gradients of keys and values that are added
 // up after the run.

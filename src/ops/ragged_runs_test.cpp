@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antisd {
+namespace antisd::inline ops {
 namespace {
 
 using Offsets = std::vector<std::int32_t>;
@@ -21,7 +21,7 @@ Offsets ends(const std::vector<std::int32_t>& lengths) {
 }
 
 std::vector<RaggedRun> runs_of(const std::vector<std::int32_t>& lengths,
-                               const RaggedHeads& heads = kQwen, const RunLimits& limits = {}) {
+                               const RaggedHeads& heads = kQwen, const RaggedLimits& limits = {}) {
   return backward_runs(ends(lengths), ends(lengths), heads, limits);
 }
 
@@ -83,7 +83,7 @@ TEST(RaggedRuns, CoverEverySequence) {
     std::vector<std::int32_t> lengths;
     for (int i = 0; i < 1 + seed * 7 % 40; ++i)
       lengths.push_back(1 + (seed * 7919 + i * i * 104'729) % 3000);
-    const RunLimits limits{.bytes = static_cast<double>(1 << (20 + seed % 10))};
+    const RaggedLimits limits{.bytes = static_cast<double>(1 << (20 + seed % 10))};
     const Offsets offsets = ends(lengths);
     std::size_t next = 0;
     for (const RaggedRun& run : backward_runs(offsets, offsets, kQwen, limits)) {
@@ -117,4 +117,4 @@ TEST(RaggedRuns, MostBytesBoundEveryBatch) {
 }
 
 }  // namespace
-}  // namespace antisd
+}  // namespace antisd::inline ops

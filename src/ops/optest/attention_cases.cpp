@@ -64,7 +64,7 @@ struct AttentionCaseOptions {
   std::int64_t window = 0;
   std::int32_t prefix = 0;
   std::vector<std::int32_t> lengths = {1, 70, 33, 200};
-  std::optional<RunLimits> limits = {};
+  std::optional<RaggedLimits> limits = {};
 };
 
 OpCase attention_case(const char* name, AttentionShape shape,
@@ -145,9 +145,9 @@ std::vector<OpCase> ragged_attention_cases() {
   for (std::int32_t i = 0; i < 40; ++i)
     many.push_back(1 + i * 7 % 45);
   // Calls of one head and one sequence; and none, so that flash attention goes backward.
-  const RunLimits small{.bytes = 1 << 20}, none{.bytes = 0, .longest_bytes = 0};
+  const RaggedLimits small{.bytes = 1 << 20}, none{.bytes = 0, .longest_bytes = 0};
   // Two sequences of 256 and all heads, so that some runs have a prefix and some have not.
-  const RunLimits medium{.bytes = 12 << 20};
+  const RaggedLimits medium{.bytes = 12 << 20};
   return {attention_case("ragged, gqa", gqa, {.lengths = lengths}),
           attention_case("ragged, one sequence", odd, {.lengths = {777}}),
           attention_case("ragged, mqa, head_dim 128", mqa, {.lengths = lengths}),

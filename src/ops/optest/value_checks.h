@@ -35,7 +35,7 @@ double grouped_product_error(const Backend& backend);
 struct AttentionBits {
   std::int32_t prefix = 0;
   std::int64_t window = 0;
-  RunLimits limits = {};
+  RaggedLimits limits = {};
 };
 
 // Attention by cuDNN's ragged path, and its gradients: the same bits when they are computed again,
