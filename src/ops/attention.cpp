@@ -19,6 +19,7 @@ struct Problem {
   bool on_cpu;
   std::vector<std::int32_t> query_offsets, key_offsets;  // CPU
   AttentionCode code = AttentionCode::kChosen;           // GPU
+  SumOrder sums = SumOrder::kAny;
   std::shared_ptr<const RaggedTables> ragged_tables;
   std::int64_t longest_query, longest_key;
   std::int64_t window;
@@ -78,8 +79,26 @@ AttentionKept packed_forward(const at::Tensor& q, const at::Tensor& k, const at:
   return {std::get<0>(result), std::get<1>(result), std::get<2>(result), std::get<3>(result)};
 }
 
+// Flash attention asks torch's context for the order of its sums.
+class SumOrderGuard {
+ public:
+  explicit SumOrderGuard(SumOrder order) : before_(at::globalContext().deterministicAlgorithms()) {
+    if (order == SumOrder::kFixed) set(true);
+  }
+  ~SumOrderGuard() { set(before_); }
+  SumOrderGuard(const SumOrderGuard&) = delete;
+  SumOrderGuard& operator=(const SumOrderGuard&) = delete;
+
+ private:
+  static void set(bool fixed) {
+    at::globalContext().setDeterministicAlgorithms(fixed, /*warn_only=*/true);
+  }
+  bool before_;
+};
+
 variable_list packed_backward(const at::Tensor& gradient, const variable_list& saved,
                               const Problem& p) {
+  const SumOrderGuard order(p.sums);
   const auto [left, right] = window_sides(p.window);
   const auto [dq, dk, dv] = at::_flash_attention_backward(
       gradient, saved[0], saved[1], saved[2], saved[3], saved[4], saved[7], saved[8],
@@ -88,14 +107,14 @@ variable_list packed_backward(const at::Tensor& gradient, const variable_list& s
   return {dq, dk, dv};
 }
 
-// By flash attention where a sequence is too long for a fixed order of sums, or cuDNN has no
-// kernel.
+// By flash attention where that is faster, or cuDNN has no kernel.
 variable_list backward_of_ragged(const at::Tensor& gradient, variable_list saved,
                                  const Problem& p) {
-  const bool fixed_order = !p.ragged_tables->backward.empty();
-  if (choose_attention_backward(p.code, fixed_order) == AttentionCode::kRagged) {
+  const bool too_long = p.ragged_tables->backward.empty();
+  if (choose_ragged_backward(p.sums, p.window, p.ragged_tables->forward.run.prefix, too_long) ==
+      AttentionCode::kRagged) {
     auto result = ragged_backward(gradient, saved[0], saved[1], saved[2], saved[5], saved[4],
-                                  *p.ragged_tables, p.window, p.scale);
+                                  *p.ragged_tables, p.window, p.scale, p.sums);
     if (result) return *std::move(result);
   }
   const auto rows = [](const at::Tensor& x, std::int64_t count) { return x.narrow(0, 0, count); };

@@ -14,6 +14,12 @@ namespace antisd::inline ops {
 
 struct RaggedTables;
 
+// Of the sums over queries in a backward pass on a GPU. On a CPU the order is always fixed.
+enum class SumOrder {
+  kAny,    // gradients may differ in their last digits from run to run
+  kFixed,  // the same operands give the same bits
+};
+
 // Which rows belong together. Sequence i has the queries [query_offsets[i], query_offsets[i + 1])
 // and the keys [key_offsets[i], key_offsets[i + 1]); the last query sees the last key, the one
 // before it the last but one. With as many keys as queries that is plain causal attention; with
@@ -24,6 +30,7 @@ struct AttentionLayout {
   std::int64_t longest_query = 0, longest_key = 0;
   // Row of k and v for each key, int64; undefined where keys are the queries' own rows in order.
   at::Tensor key_rows;
+  SumOrder sums = SumOrder::kAny;
   // What cuDNN's ragged kernels need besides, made by the first layer that runs on them.
   mutable std::shared_ptr<const RaggedTables> ragged_tables;
 };

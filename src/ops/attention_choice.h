@@ -16,9 +16,10 @@ struct AttentionCard {
 AttentionCode choose_attention(const AttentionCard& card, const at::Tensor& q,
                                const AttentionLayout& layout, std::int64_t window);
 
-// Of the pass that ran forward on `forward`. `fixed_order`: cuDNN can add up the gradients of these
-// sequences in a fixed order (backward_runs).
-AttentionCode choose_attention_backward(AttentionCode forward, bool fixed_order);
+// The backward pass of one that ran forward on kRagged. `prefix`: some sequence has more keys than
+// queries; `too_long`: one is too long for cuDNN's fixed order (backward_runs).
+AttentionCode choose_ragged_backward(SumOrder sums, std::int64_t window, bool prefix,
+                                     bool too_long);
 
 // For `doctor`: "cuDNN 9.19.0 from 512 tokens on, ...".
 std::string attention_text(const AttentionCard& card);

@@ -53,16 +53,11 @@ bool has_ragged_forward(const at::Tensor& q, const RaggedTables& tables, std::in
 AttentionKept ragged_forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                              const RaggedTables& tables, std::int64_t window, double scale);
 
-enum class SumOrder {
-  kFixed,  // the same operands give the same bits
-  kAny,    // one call over all sequences: what the fixed order is measured against
-};
-
 // All but the gradient with spare rows; returns dq, dk and dv without. Nothing where cuDNN has no
 // kernel.
 std::optional<torch::autograd::variable_list> ragged_backward(
     const at::Tensor& gradient, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     const at::Tensor& out, const at::Tensor& lse, const RaggedTables& tables, std::int64_t window,
-    double scale, SumOrder order = SumOrder::kFixed);
+    double scale, SumOrder order);
 
 }  // namespace antisd::inline ops

@@ -23,6 +23,7 @@ constexpr int kBins = 2048;
 constexpr int kListed = 4096;  // tokens of a row's list
 constexpr int kHistogramThreads = 512, kFindThreads = 256, kCollectThreads = 256,
               kDrawThreads = 512;
+constexpr float kLeastExponent = -28;  // below it a mass is 0: -40 log 2 = -27.7
 constexpr int kBinsPerThread = kBins / kFindThreads;
 
 // Exponent and eight bits of a distance's mantissa.
@@ -122,6 +123,7 @@ __global__ void __launch_bounds__(kHistogramThreads)
     for (int i = 0; i < 4; ++i) {
       if (at + i >= end) continue;
       const float exponent = bins.scale.exponent(z[i]);
+      if (!kByCount && exponent < kLeastExponent) continue;
       const int bin = bins.of(exponent);
       if (kByCount) atomicAdd(&sums.count[bin], 1u);
       const Mass mass = mass_of(__expf(exponent));
