@@ -1,5 +1,5 @@
-// The section [reward]: its keys, the terms that are added to the grader's reward, and checks across
-// keys.
+// The section [reward]: its keys, the terms that are added to the grader's reward, and checks
+// across keys.
 #include <algorithm>
 #include <array>
 
@@ -18,9 +18,9 @@ struct TermKind {
   const char* name;
   bool has_argument;
 };
-constexpr std::array kTermKinds = {TermKind{"python", true}, TermKind{"command", true},
-                                   TermKind{"format", true}, TermKind{"length", true},
-                                   TermKind{"math", false},  TermKind{"code", false},
+constexpr std::array kTermKinds = {TermKind{"python", true},    TermKind{"command", true},
+                                   TermKind{"format", true},    TermKind{"length", true},
+                                   TermKind{"math", false},     TermKind{"code", false},
                                    TermKind{"countdown", false}};
 constexpr std::string_view kBlanks = " \t";
 constexpr const char* kOwnName = "grader";  // of the grader's own reward among the parts of a sum
@@ -49,9 +49,9 @@ RewardTerm read_term(const std::string& name, const std::string& text) {
     std::vector<std::string> names;
     for (const TermKind& known : kTermKinds)
       names.emplace_back(known.name);
-    throw InputError(fmt::format("'{}' is not a kind of term", term.kind),
-                     {.where = where,
-                      .remedy = fmt::format("begin with one of {}", fmt::join(names, ", "))});
+    throw InputError(
+        fmt::format("'{}' is not a kind of term", term.kind),
+        {.where = where, .remedy = fmt::format("begin with one of {}", fmt::join(names, ", "))});
   }
   if (kind->has_argument == term.argument.empty()) {
     throw InputError(fmt::format("a term of kind {} {} an argument", term.kind,

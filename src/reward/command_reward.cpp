@@ -67,11 +67,12 @@ RewardLine read_reward_line(const std::string& text, std::int64_t id) {
     answer = parse_json(text, "reward.command");
   } catch (const InputError&) {
     // Not JSON, but the result of non-finite arithmetic in Python and JavaScript.
-    const bool not_finite =
-        text.find("\"reward\"") != std::string::npos &&
-        (text.find("NaN") != std::string::npos || text.find("Infinity") != std::string::npos);
+    const bool is_nan = text.find("NaN") != std::string::npos;
+    const bool not_finite = text.find("\"reward\"") != std::string::npos &&
+                            (is_nan || text.find("Infinity") != std::string::npos);
     line.kind = not_finite ? RewardLine::kNoNumber : RewardLine::kLog;
-    line.verdict.reason = "reward.command gave a reward that is not a number: " + shortened(text);
+    line.verdict.reason = fmt::format("reward.command gave a reward that is not a number: {}",
+                                      is_nan ? "NaN" : "Infinity");
     return line;
   }
   Verdict& verdict = line.verdict;

@@ -120,7 +120,8 @@ PythonReward::Answer PythonReward::read_answer(const Json& line, std::size_t row
     return answer;
   }
   const Json &rewards = line.at("rewards"), &reasons = line.at("reasons");
-  if (rewards.size() != rows || reasons.size() != rows) throw InputError("an answer of another size");
+  if (rewards.size() != rows || reasons.size() != rows)
+    throw InputError("an answer of another size");
   for (std::size_t i = 0; i < rows; ++i) {
     Verdict& verdict = answer.verdicts.emplace_back();
     verdict.reason = reasons[i].get<std::string>();
@@ -208,12 +209,12 @@ void PythonReward::probe(const Json& row) {
              "give the rows that column, or the parameter a default");
     case Answer::kMisanswer:
     case Answer::kFailed:
-      throw RunError(fmt::format("{} does not grade: {}{}", options_.function, answer.reason,
-                                 answer.errors),
-                     {.where = kFunctionKey,
-                      .remedy = fmt::format("try `antisd grade python {} rows.jsonl`; a call has "
-                                            "reward.timeout_s = {} seconds",
-                                            options_.function, options_.timeout_s)});
+      throw RunError(
+          fmt::format("{} does not grade: {}{}", options_.function, answer.reason, answer.errors),
+          {.where = kFunctionKey,
+           .remedy = fmt::format("try `antisd grade python {} rows.jsonl`; a call has "
+                                 "reward.timeout_s = {} seconds",
+                                 options_.function, options_.timeout_s)});
   }
 }
 

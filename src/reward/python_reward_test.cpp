@@ -15,7 +15,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -308,12 +307,14 @@ TEST_F(PythonRewardTest, WhatCannotBeLoadedIsRefused) {
   const auto refused = [&](const std::string& function, const std::string& python = "",
                            double start_s = 60) {
     return testing::error_of([&] {
-      PythonReward({.function = (folder_ / function).string(), .python = python, .start_s = start_s});
+      PythonReward(
+          {.function = (folder_ / function).string(), .python = python, .start_s = start_s});
     });
   };
   EXPECT_THAT(refused("gone.py:score"), AllOf(HasSubstr("reward.function"), HasSubstr("gone.py")));
   EXPECT_THAT(refused("reward.py"), HasSubstr("FILE.py:FUNCTION"));
-  EXPECT_THAT(refused("reward.py:scor"), AllOf(HasSubstr("no function 'scor'"), HasSubstr("words")));
+  EXPECT_THAT(refused("reward.py:scor"),
+              AllOf(HasSubstr("no function 'scor'"), HasSubstr("words")));
   EXPECT_THAT(refused("reward.py:number"), HasSubstr("not a function"));
   EXPECT_THAT(refused("reward.py:strange"), AllOf(HasSubstr("(text, gold)"), HasSubstr("verl")));
   EXPECT_THAT(refused("broken.py:score"),
@@ -335,7 +336,8 @@ TEST_F(PythonRewardTest, ProbeTellsWhatNoCallCanMend) {
     return testing::error_of([&] { reward.probe(row_with(response, {{"answer", "4"}})); });
   };
   EXPECT_THAT(problem_of("needs", ""), AllOf(HasSubstr("'nowhere'"), HasSubstr("has: answer")));
-  EXPECT_THAT(problem_of("behave", "crash"), AllOf(HasSubstr("status 3"), HasSubstr("antisd grade")));
+  EXPECT_THAT(problem_of("behave", "crash"),
+              AllOf(HasSubstr("status 3"), HasSubstr("antisd grade")));
   EXPECT_THAT(problem_of("behave", "short"), HasSubstr("0 rewards for 1 completions"));
   PythonReward reward(with("behave"));
   EXPECT_NO_THROW(reward.probe(row_with("")));
@@ -378,7 +380,7 @@ TEST_F(PythonRewardTest, TheGraderGivesTheRowAsTheFileHasIt) {
   const Verdict verdict = grader->grade(grade_request(problem, response));
   EXPECT_EQ(problem.answer, "4");
   EXPECT_THAT(verdict.reason,
-              HasSubstr(R"({"answer": ["so\\n#### 4"], "completion_ids": [[1, 2]], "level": [2], )"
+              HasSubstr(R"({"answer": ["so\n#### 4"], "completion_ids": [[1, 2]], "level": [2], )"
                         R"("problem": ["2 + 2"], "prompts": ["2 + 2"], "question": ["2 + 2"]})"));
   EXPECT_EQ(verdict.extracted, "four");
 }

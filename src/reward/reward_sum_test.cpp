@@ -136,7 +136,9 @@ TEST(MakeGrader, ReadsTermsAndTolerance) {
   const std::unique_ptr<Grader> exact = make_grader({.kind = "math"});
   EXPECT_EQ(exact->grade(request_of(text)).reward, 0.0);
   EXPECT_EQ(exact->grade(request_of(text)).right, std::nullopt) << "rewards as they were";
-  EXPECT_THAT(testing::error_of([] { make_grader({.kind = "math", .terms = {{"x", "format (a"}}}); }),
+  EXPECT_THAT(testing::error_of([] {
+                make_grader({.kind = "math", .terms = {{"x", "format (a"}}});
+              }),
               HasSubstr("reward.terms.x"));
   EXPECT_TRUE(gets_whole_rows({.kind = "math", .terms = {{"x", "python a.py:b"}}}));
   EXPECT_FALSE(gets_whole_rows({.kind = "math", .terms = {{"x", "format a"}}}));

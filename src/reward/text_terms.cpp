@@ -87,9 +87,9 @@ LengthTerm::LengthTerm(const std::string& range) {
 
 Verdict LengthTerm::grade(const GradeRequest& request) {
   const auto starts_character = [](char byte) { return (byte & 0xC0) != 0x80; };
-  const auto length = static_cast<double>(
-      in_tokens_ ? std::ssize(request.ids)
-                 : std::ranges::count_if(request.response, starts_character));
+  const auto length =
+      static_cast<double>(in_tokens_ ? std::ssize(request.ids)
+                                     : std::ranges::count_if(request.response, starts_character));
   return {.reward = std::clamp((length - from_) / (to_ - from_), 0.0, 1.0), .reason = ""};
 }
 

@@ -10,12 +10,10 @@ namespace antisd::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 using testing::Outcome;
+using ::testing::SizeIs;
 
 // Reward functions in the manner of TRL's and verl's documentation. The model knows few words.
 constexpr const char* kRewards = R"py(
@@ -112,13 +110,13 @@ TEST_F(TrainPython, CorrectAtDecidesWhatTheTeacherIsShown) {
 
 TEST_F(TrainPython, SumsAreWhatTheirPartsSay) {
   const std::string settings =
-      with("said_win") +
-      fmt::format("reward.weight=2 reward.correct_at=0.6 rollout.max_sequence_tokens=40 "
-                  "'reward.terms.form=python {0}:format_reward_func' "
-                  "'reward.terms.long=length tokens 2 12' "
-                  "'reward.terms.peers=python {0}:among_peers' reward.weights.form=0.25 "
-                  "reward.weights.long=-0.5 ",
-                  path("functions.py"));
+      with("said_win") + fmt::format(
+                             "reward.weight=2 reward.correct_at=0.6 rollout.max_sequence_tokens=40 "
+                             "'reward.terms.form=python {0}:format_reward_func' "
+                             "'reward.terms.long=length tokens 2 12' "
+                             "'reward.terms.peers=python {0}:among_peers' reward.weights.form=0.25 "
+                             "reward.weights.long=-0.5 ",
+                             path("functions.py"));
   const Outcome outcome = train("sum", settings);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   double sum_of_form = 0, graded = 0;
@@ -135,9 +133,9 @@ TEST_F(TrainPython, SumsAreWhatTheirPartsSay) {
     EXPECT_EQ(parts["grader"], own);
     EXPECT_EQ(parts["form"], form);
     EXPECT_DOUBLE_EQ(parts["long"].get<double>(), std::clamp((tokens - 2) / 10, 0.0, 1.0));
-    EXPECT_DOUBLE_EQ(row["reward"].get<double>(),
-                     2 * own + 0.25 * form - 0.5 * parts["long"].get<double>() +
-                         parts["peers"].get<double>());
+    EXPECT_DOUBLE_EQ(
+        row["reward"].get<double>(),
+        2 * own + 0.25 * form - 0.5 * parts["long"].get<double>() + parts["peers"].get<double>());
     EXPECT_EQ(row["correct"], own == 0.6);
     if (row["step"] != 1) continue;
     sum_of_form += form;
@@ -197,6 +195,8 @@ TEST_F(TrainPython, WhatCannotGradeIsFoundBeforeTheFirstStep) {
   };
   for (const auto& one : cases)
     for (const char* mode : {"", "--dry-run "}) {
+      // Most is found by what both do first; the column by the question to the function.
+      if (*mode == '\0' && one.problem != cases[0].problem && one.problem != "'level'") continue;
       const Outcome outcome = train("broken", mode + one.settings);
       EXPECT_EQ(outcome.status, 2) << one.settings << outcome.err;
       EXPECT_THAT(outcome.err, HasSubstr(one.problem));
