@@ -1,6 +1,6 @@
 // libFuzzer: what the graders read from processes that run untrusted code. The first byte selects
 // the source: the tests' results, the interpreter's messages, or a reward command's answers. Only
-// RunError is thrown; results do not depend on how the bytes are split; a reward is from 0 to 1.
+// RunError is thrown; results do not depend on how the bytes are split; a reward is finite.
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>
@@ -57,8 +57,8 @@ void read_as_answers(const std::string& text) {
     const antisd::RewardLine read = antisd::read_reward_line(line, 7);
     const antisd::Verdict& score = read.verdict;
     const bool judged =
-        read.kind == antisd::RewardLine::kAnswer || read.kind == antisd::RewardLine::kGarbage;
-    if (score.reward && !(*score.reward >= 0 && *score.reward <= 1)) std::abort();
+        read.kind != antisd::RewardLine::kLog && read.kind != antisd::RewardLine::kOther;
+    if (!score.usable()) std::abort();
     if (judged && !score.reward && score.reason.empty()) std::abort();
     if (score.reward && read.kind != antisd::RewardLine::kAnswer) std::abort();
   }

@@ -160,6 +160,9 @@ NAMES = {
     "reward/code/interpreter_pool.h": "CodeGraderOptions options, std::string source, std::string input",
     "reward/code/sandbox.h": "std::string script",
     "reward/grading_stage.h": "std::unique_ptr<Grader> grader, std::size_t p, Problem problem, ResponseGroup group",
+    "reward/line_process.h": "LineProcess::Clock::time_point deadline",
+    "reward/python_reward.h": "std::vector<Json> rows",
+    "reward/reward_sum.h": "std::unique_ptr<Grader> grader",
     "run/checkpoint/checkpoint.h": "std::filesystem::path run, std::filesystem::path origin, Json saved_state, "
                                    "std::int64_t best_step",
     "run/checkpoint/checkpoint_keeper.h": "CheckpointKeeper::MakeWriting writing, std::function<void()> sample_groups",
@@ -200,8 +203,8 @@ NAMES = {
 }
 
 # Further headers that an example needs besides its own.
-INCLUDES = ["data/prompt_stream.h", "reward/code/run.h", "io/process/pipes.h", "report/sweep/arms.h",
-            "run/metrics/statistics.h"]
+INCLUDES = ["data/prompt_stream.h", "reward/code/run.h", "reward/line_process.h", "reward/text_terms.h",
+            "io/process/pipes.h", "report/sweep/arms.h", "run/metrics/statistics.h"]
 INCLUDES_ABOVE = ["model/layer.h", "model/weights.h", "ops/products.h", "ops/token_scores.h", "optim/schedule.h",
                   "inference/scorer.h",
                   "ops/uniform_noise.h", "report/inspect/analysis.h", "ops/device.h", "eval/results/bench_rows.h",

@@ -43,9 +43,24 @@ TEST(Verdict, AFailureIsNeitherRightNorWrong) {
 TEST(Verdict, ATruncatedResponseIsWrong) {
   EXPECT_EQ(truncated_verdict().reward, 0.0);
   EXPECT_EQ(truncated_verdict().reason, "truncated");
-  EXPECT_FALSE(Verdict{.reward = 1.5}.in_range());
-  EXPECT_FALSE(Verdict{.reward = std::nan("")}.in_range());
-  EXPECT_TRUE(Verdict{}.in_range());
+  EXPECT_EQ(truncated_verdict(-1).reward, -1.0);
+  EXPECT_FALSE(truncated_verdict(1).correct()) << "whatever it is worth";
+}
+
+TEST(Verdict, RewardsAreFinite) {
+  EXPECT_TRUE((Verdict{.reward = -1.5}.usable()));
+  EXPECT_FALSE((Verdict{.reward = std::nan("")}.usable()));
+  EXPECT_FALSE((Verdict{.reward = HUGE_VAL}.usable()));
+  EXPECT_TRUE(Verdict{}.usable());
+}
+
+TEST(Verdict, ASumDoesNotDecideWhatIsCorrect) {
+  const Verdict verdict{
+      .reward = 0.7, .reason = "", .right = true, .parts = {{kGraderPart, 1.0}, {"brief", -0.3}}};
+  EXPECT_TRUE(verdict.correct());
+  EXPECT_EQ(verdict.own_reward(), 1.0);
+  EXPECT_EQ((Verdict{.reward = 0.7}.own_reward()), 0.7);
+  EXPECT_TRUE((Verdict{.reward = 1.5}.correct())) << "more than 1 is right too";
 }
 
 }  // namespace

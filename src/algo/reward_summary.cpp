@@ -10,19 +10,21 @@ RewardSummary summarise_rewards(const ResponseBatch& batch) {
   Moments graded, finished, all_right, all_wrong;
   std::int64_t failed = 0;
   for (const ResponseGroup& group : batch.groups) {
-    Moments of_group;
+    Moments of_group, own, correct;
     for (const Response& response : group.responses) {
       if (response.verdict.failed()) {
         ++failed;
         continue;
       }
       of_group.add(*response.verdict.reward);
+      own.add(*response.verdict.own_reward());
+      correct.add(response.verdict.correct() ? 1 : 0);
       if (!response.truncated()) finished.add(*response.verdict.reward);
     }
     graded.add(of_group);
     if (of_group.count == 0) continue;
-    all_right.add(of_group.min == 1 ? 1 : 0);
-    all_wrong.add(of_group.max == 0 ? 1 : 0);
+    all_right.add(correct.min == 1 ? 1 : 0);
+    all_wrong.add(own.max <= 0 ? 1 : 0);
   }
   const double none = std::numeric_limits<double>::quiet_NaN();
   return {.mean = graded.mean(),

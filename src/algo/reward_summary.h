@@ -11,8 +11,8 @@ namespace antisd::inline algo {
 struct RewardSummary {
   double mean, max, min;
   double non_truncated;            // mean over the responses that were not truncated
-  double all_right_fraction;       // groups whose graded rollouts all have reward 1
-  double all_wrong_fraction;       // or all 0
+  double all_right_fraction;       // groups whose graded rollouts are all correct
+  double all_wrong_fraction;       // or all have nothing from the grader: 0 or less
   std::int64_t grader_failed = 0;  // rollouts
 };
 

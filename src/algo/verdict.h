@@ -1,22 +1,37 @@
 // A grader's verdict on a response: one struct for all graders and all readers.
 #pragma once
 
+#include <cmath>
+#include <map>
 #include <optional>
 #include <string>
 
 namespace antisd::inline algo {
 
+// The name of the grader's own reward in Verdict::parts.
+inline constexpr const char* kGraderPart = "grader";
+
 struct Verdict {
-  std::optional<double> reward;  // 0 to 1; nothing (not 0) if the grader failed
+  std::optional<double> reward;  // finite; nothing (not 0) if the grader failed
   std::string reason;            // why there is no reward, or what is wrong
   int passed = 0, total = 0;     // tests, where the grader counts them
   std::string extracted = {};    // the answer that was graded; empty if none was found
-  bool error = false;            // the grader returned something other than a number from 0 to 1
+  // Whether the response counts as correct, where reward.correct_at or a sum decides it. Nothing: a
+  // reward of 1 does.
+  std::optional<bool> right = {};
+  // What the reward is the weighted sum of: the grader's own reward and those of reward.terms.
+  // Empty without terms.
+  std::map<std::string, double> parts = {};
 
-  bool correct() const { return reward == 1.0; }
+  bool correct() const { return right.value_or(reward >= 1.0); }
   bool failed() const { return !reward.has_value(); }
-  // Whether the reward, if any, is from 0 to 1.
-  bool in_range() const { return failed() || (*reward >= 0 && *reward <= 1); }
+  // Whether the reward, if any, is a finite number.
+  bool usable() const { return failed() || std::isfinite(*reward); }
+  // The reward before terms were added to it.
+  std::optional<double> own_reward() const {
+    const auto own = parts.find(kGraderPart);
+    return own == parts.end() ? reward : own->second;
+  }
 };
 
 inline Verdict right_verdict(std::string extracted = {}) {
@@ -28,8 +43,10 @@ inline Verdict wrong_verdict(std::string extracted, std::string reason) {
 }
 
 // The rule for a truncated response: it is wrong whatever it says, and no grader sees it.
-inline Verdict truncated_verdict() {
-  return wrong_verdict("", "truncated");
+inline Verdict truncated_verdict(double reward = 0) {
+  Verdict verdict{.reward = reward, .reason = "truncated"};
+  if (verdict.correct()) verdict.right = false;
+  return verdict;
 }
 
 }  // namespace antisd::inline algo

@@ -172,6 +172,48 @@ TEST_F(Cli, GradesAnswersProgramsAndSearches) {
   EXPECT_EQ(number, 200);
 }
 
+TEST_F(Cli, GradesByAFunctionAndByAProgram) {
+  const std::string functions = write("own.py", R"py(
+def score(completions, answer, level, **kwargs):
+    print("grading")
+    return [None if c == "?" else float(c == a) * l for c, a, l in zip(completions, answer, level)]
+
+def compute_score(data_source, solution_str, ground_truth, extra_info):
+    return {"score": len(solution_str), "reason": f"{data_source} {ground_truth} {extra_info}"}
+)py");
+  const std::string rows = write("rows.jsonl",
+                                 R"({"id":"a","problem":"2+2","answer":"4","level":3,"response":"4"}
+{"problem":"2+2","answer":"4","level":3,"response":"5"}
+{"problem":"2+2","answer":"4","level":3,"response":"?"}
+)");
+  const Outcome trl = run("grade python " + functions + ":score " + rows + " --threads 2");
+  EXPECT_EQ(trl.status, 0) << trl.err;
+  EXPECT_EQ(trl.out,
+            "{\"id\":\"a\",\"reward\":3.0,\"correct\":true,\"reason\":\"\"}\n"
+            "{\"reward\":0.0,\"correct\":false,\"reason\":\"\"}\n"
+            "{\"reward\":null,\"correct\":null,\"reason\":\"reward.function gave no reward\"}\n");
+  const Outcome verl = run("grade python --correct-at 0.5 " + functions + ":compute_score " + rows);
+  EXPECT_EQ(verl.status, 0) << verl.err;
+  EXPECT_THAT(verl.out, StartsWith("{\"id\":\"a\",\"reward\":1.0,\"correct\":true,\"reason\":"
+                                   "\"rows 4 {'id': 'a', 'problem': '2+2', "));
+  const std::string program = write("own_program.py", R"py(
+import json, sys
+for line in sys.stdin:
+    row = json.loads(line)
+    print(json.dumps({"reward": row["level"] - 3.5, "reason": row["response"]}), flush=True)
+)py");
+  const Outcome command = run("grade command 'python3 " + program + "' --correct-at=-0.5 " + rows);
+  EXPECT_EQ(command.status, 0) << command.err;
+  EXPECT_THAT(command.out, StartsWith("{\"id\":\"a\",\"reward\":-0.5,\"correct\":true,\"reason\":"
+                                      "\"4\"}\n"));
+  const Outcome missing = run("grade python " + functions + ":scor " + rows);
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_THAT(missing.err, HasSubstr("no function 'scor'"));
+  const Outcome bad = run("grade python " + functions + ":score", "{\"answer\":1}\n");
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_THAT(bad.err, HasSubstr("standard input:1: the row has no 'response'"));
+}
+
 TEST_F(Cli, SaysWhatItIs) {
   EXPECT_THAT(run("version").out, AllOf(StartsWith("antisd "), HasSubstr("revision: ")));
   const Outcome doctor = run("doctor");

@@ -14,16 +14,21 @@
 namespace antisd::inline config {
 namespace {
 
-constexpr std::array<std::string_view, 11> kMeaning = {
-    "reward.kind",       "reward.command",  "data.train",        "data.map",
-    "data.template",     "model.path",      "data.chat_options", "method.name",
-    "context.templates", "pretrain.source", "pretrain.new_model"};
-constexpr std::array<std::string_view, 11> kHarmless = {"record",
+constexpr std::array<std::string_view, 18> kMeaning = {
+    "reward.kind",       "reward.command",    "reward.function",
+    "reward.correct_at", "reward.weight",     "reward.terms",
+    "reward.weights",    "reward.truncated",  "reward.relative_tolerance",
+    "data.train",        "data.map",          "data.template",
+    "model.path",        "data.chat_options", "method.name",
+    "context.templates", "pretrain.source",   "pretrain.new_model"};
+constexpr std::array<std::string_view, 13> kHarmless = {"record",
                                                         "checkpoint",
                                                         "eval",
                                                         "train.steps",
                                                         "reward.workers",
                                                         "reward.timeout_s",
+                                                        "reward.memory_mb",
+                                                        "reward.python",
                                                         "reward.sandbox",
                                                         "reward.give_up_after",
                                                         "dist",

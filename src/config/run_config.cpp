@@ -91,33 +91,7 @@ void RunConfig::describe_data_and_model() {
 
 void RunConfig::describe_training() {
   OptionSet& o = options_;
-  o.add("reward.kind", reward.kind, "the grader")
-      .one_of({"math", "code", "countdown", "command"})
-      .common_in({"train", "sweep", "eval"});
-  o.add("reward.command", reward.command, "program and arguments for reward.kind = \"command\"")
-      .common_in({"eval"});
-  o.add("reward.timeout_s", reward.timeout_s, "time limit per grade, in seconds of wall-clock time")
-      .above(0);
-  o.add("reward.give_up_after", reward.give_up_after,
-        "end the run after this many consecutive steps without a single grade")
-      .at_least(1);
-  o.add("reward.workers", reward.workers, "grading processes or threads; 0 is one per core")
-      .at_least(0);
-  o.add("reward.sandbox", reward.sandbox,
-        "auto isolates graded code as strongly as the machine allows and fails where it cannot; "
-        "reduced does without namespaces; none runs graded code unprotected")
-      .one_of({"auto", "reduced", "none"});
-  o.add("reward.kl_coef", reward.kl_coef,
-        "the reward of a response is lowered by this times the KL divergence from the frozen "
-        "reference model, summed over its tokens (loss.kl_estimator); 0: no reference is kept")
-      .at_least(0);
-  o.add("reward.overlong_tokens", reward.overlong_tokens,
-        "the reward falls linearly over the last so many tokens before "
-        "rollout.max_sequence_tokens (DAPO's soft punishment); 0 is off")
-      .at_least(0);
-  o.add("reward.overlong_penalty", reward.overlong_penalty,
-        "by how much the reward has fallen at rollout.max_sequence_tokens")
-      .at_least(0);
+  describe_reward();
 
   o.add("optim.lr", optim.lr, "learning rate").above(0).common_in({"train", "sweep", "pretrain"});
   o.add("optim.betas", optim.betas, "AdamW's two decay rates").between(0, 1);
@@ -279,10 +253,7 @@ void RunConfig::validate() const {
   }
   validate_method();
   validate_objective();
-  if (reward.kind == "command" && reward.command.empty()) {
-    throw InputError("reward.kind = \"command\" without reward.command",
-                     {.remedy = "name the program that grades"});
-  }
+  validate_reward();
 }
 
 }  // namespace antisd::inline config

@@ -137,6 +137,15 @@ struct LossConfig {
 struct RewardConfig {
   std::string kind = "math";
   std::string command;
+  std::string function;  // FILE.py:FUNCTION
+  std::string python;    // "": ANTISD_PYTHON's or python3
+  double correct_at = 1;
+  double truncated = 0;
+  double relative_tolerance = 0;  // 0: exact
+  double weight = 1;
+  StringMap terms;                // name -> kind and argument
+  ScalarMap weights;              // name -> number
+  std::int64_t memory_mb = 8192;  // 0: no limit
   double timeout_s = 10;
   std::int64_t give_up_after = 3;  // consecutive steps without a single grade
   std::int64_t workers = 0;
@@ -145,6 +154,16 @@ struct RewardConfig {
   std::int64_t overlong_tokens = 0;  // 0: no penalty
   double overlong_penalty = 1;
 };
+
+// One of reward.terms.
+struct RewardTerm {
+  std::string name, kind, argument;
+  double weight = 1;
+};
+
+// By name, with their weights. InputError for an entry of reward.terms or reward.weights that
+// cannot be read.
+std::vector<RewardTerm> reward_terms(const RewardConfig& config);
 
 struct OptimConfig {
   double lr = 1e-6;
@@ -287,6 +306,8 @@ class RunConfig {
   void describe_objective();
   void imply_objective();
   void validate_objective() const;
+  void describe_reward();
+  void validate_reward() const;
   void describe_training();
   void describe_pretraining();
   void describe_results();

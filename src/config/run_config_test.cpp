@@ -12,6 +12,7 @@
 namespace antisd::inline config {
 namespace {
 
+using ::testing::AllOf;
 using testing::error_of;
 using ::testing::HasSubstr;
 
@@ -68,6 +69,51 @@ TEST(RunConfig, ContradictionsAreRefused) {
   EXPECT_THAT(refused({"method.lambda_rule=perplexity"}), HasSubstr("teacher_perplexity"));
   EXPECT_THAT(refused({"method.sdpo.alpha=1"}), HasSubstr("between 0 and 1"));
   EXPECT_THAT(refused({"reward.kind=command"}), HasSubstr("reward.command"));
+  EXPECT_THAT(refused({"reward.kind=python"}), HasSubstr("reward.function"));
+}
+
+TEST(RunConfig, TermsOfTheRewardAreReadAndRefusedByName) {
+  RunConfig config;
+  config.options().load_toml_text(R"(
+[reward.terms]
+style = "python  my style.py:score"
+brief = "length tokens 100 200"
+tests = "code"
+[reward.weights]
+brief = -0.5
+tests = 2
+)",
+                                  "run.toml");
+  config.validate();
+  RunConfig again;  // as config.toml of a run has it
+  again.options().load_toml_text(config.options().to_toml(false), "config.toml");
+  for (const RunConfig* read : {&config, &again}) {
+    const std::vector<RewardTerm> terms = reward_terms(read->reward);
+    ASSERT_EQ(terms.size(), 3u);
+    EXPECT_EQ(terms[0].name, "brief");
+    EXPECT_EQ(terms[0].kind, "length");
+    EXPECT_EQ(terms[0].argument, "tokens 100 200");
+    EXPECT_EQ(terms[0].weight, -0.5);
+    EXPECT_EQ(terms[1].argument, "my style.py:score");
+    EXPECT_EQ(terms[1].weight, 1.0);
+    EXPECT_EQ(terms[2].kind, "code");
+    EXPECT_EQ(terms[2].weight, 2.0);
+  }
+  const auto refused = [](std::initializer_list<const char*> lines) {
+    RunConfig c;
+    for (const char* line : lines)
+      c.options().assign(line);
+    return error_of([&] { c.validate(); });
+  };
+  EXPECT_THAT(refused({"reward.terms.a=pyton x.py:f"}),
+              AllOf(HasSubstr("reward.terms.a"), HasSubstr("'pyton'"), HasSubstr("python")));
+  EXPECT_THAT(refused({"reward.terms.a=python"}), HasSubstr("needs an argument"));
+  EXPECT_THAT(refused({"reward.terms.a=math 3"}), HasSubstr("does not take an argument"));
+  EXPECT_THAT(refused({"reward.terms.grader=math"}), HasSubstr("name of a term"));
+  EXPECT_THAT(refused({"reward.terms={\"a b\" = \"math\"}"}), HasSubstr("name of a term"));
+  EXPECT_THAT(refused({"reward.terms.style=math", "reward.weights.stile=1"}),
+              HasSubstr("did you mean 'style'?"));
+  EXPECT_THAT(refused({"reward.terms.a=math", "reward.weights.a=much"}), HasSubstr("not a number"));
 }
 
 // 2048 unless the sequences are short. A value that was set stays, also when it is printed.

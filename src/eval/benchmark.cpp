@@ -143,7 +143,7 @@ ReadRows read_rows_of(const fs::path& file, bool keep_rows) {
 }
 
 std::string grader_of(const std::string& name, const ReadRows& read, const RunConfig& config) {
-  if (config.reward.kind == "command") return "command";
+  if (config.reward.kind == "command" || config.reward.kind == "python") return config.reward.kind;
   if (read.with_tests > 0) return "code";
   if (read.countdown) return "countdown";
   const bool known = std::find(kMath.begin(), kMath.end(), name) != kMath.end();
@@ -255,8 +255,18 @@ std::vector<Benchmark> load_benchmarks(const RunConfig& config) {
   return benchmarks;
 }
 
+RewardConfig benchmark_reward(const Benchmark& benchmark, const RewardConfig& reward) {
+  RewardConfig own = reward;
+  own.kind = benchmark.grader;
+  own.terms.clear();
+  own.weights.clear();
+  own.weight = 1;
+  if (benchmark.grader != reward.kind) own.correct_at = 1;
+  return own;
+}
+
 std::string benchmark_template(const Benchmark& benchmark, const RunConfig& config) {
-  const bool own = benchmark.grader == config.reward.kind || benchmark.grader == "command";
+  const bool own = benchmark.grader == config.reward.kind;
   return own ? config.data.template_name : benchmark.grader;
 }
 

@@ -44,6 +44,9 @@ void drop_unknown_sample_counts(EvalConfig& config, const IntegerMap& of_run);
 // All of eval.benches; InputError if two have the same name, or eval.n has an unknown one.
 std::vector<Benchmark> load_benchmarks(const RunConfig& config);
 
+// The reward that grades a benchmark: without terms, since samples are correct or not.
+RewardConfig benchmark_reward(const Benchmark& benchmark, const RewardConfig& reward);
+
 // The student's template: training's if the benchmark has training's grader, else that of the
 // grader's task.
 std::string benchmark_template(const Benchmark& benchmark, const RunConfig& config);

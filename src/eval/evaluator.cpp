@@ -121,9 +121,7 @@ Evaluator::Evaluator(const RunConfig& config, const PromptRenderer& renderer,
 Grader& Evaluator::grader_of(const Benchmark& benchmark) {
   std::unique_ptr<Grader>& grader = graders_[benchmark.grader];
   if (!grader) {
-    RewardConfig reward = config_.reward;
-    reward.kind = benchmark.grader;
-    grader = make_grader(reward);
+    grader = make_grader(benchmark_reward(benchmark, config_.reward));
   }
   return *grader;
 }
@@ -158,6 +156,11 @@ Evaluator::Prepared Evaluator::prepare(const Benchmark& benchmark, const CausalL
                        {"problems", fingerprint_of(benchmark.problems)},
                        {"prompts", fingerprint_of(prepared.prompts)},
                        {"weights", weights}};
+  const RewardConfig reward = benchmark_reward(benchmark, config_.reward);
+  if (reward.kind == "python") prepared.settings["function"] = reward.function;
+  if (reward.correct_at != 1) prepared.settings["correct_at"] = reward.correct_at;
+  if (reward.kind == "math" && reward.relative_tolerance > 0)
+    prepared.settings["relative_tolerance"] = reward.relative_tolerance;
   return prepared;
 }
 
@@ -297,7 +300,7 @@ bool Evaluator::sample_share(const CausalLm& model, const Benchmark& benchmark,
                         static_cast<int>(benchmark.n), static_cast<std::uint32_t>(p)});
   }
   Grader& grader = grader_of(benchmark);
-  grader.probe(grade_request(benchmark.problems[requests.front().prompt], ""));
+  grader.probe(grade_request(benchmark.problems[requests.front().prompt], {}));
   GradingStage stage(grader, {.workers = static_cast<int>(config_.reward.workers), .open = 1024});
   std::map<std::size_t, std::vector<Response>> waiting;  // by problem
   std::size_t handed_over = 0;

@@ -14,10 +14,10 @@ std::vector<SampleRow> graded_rows(const Problem& problem, const GradedGroup& gr
   for (std::size_t i = 0; i < responses.size(); ++i) {
     const Response& response = responses[i];
     const Verdict& verdict = graded.verdicts[i];
-    if (!verdict.in_range()) {
+    if (!verdict.usable()) {
       throw RunError(fmt::format("the reward of problem '{}', sample {} is {}", problem.id, i,
                                  *verdict.reward),
-                     {.where = "reward", .remedy = "a reward is between 0 and 1; fix the grader"});
+                     {.where = "reward", .remedy = "a reward is a finite number; fix the grader"});
     }
     std::optional<bool> correct;
     if (!verdict.failed()) correct = verdict.correct();

@@ -11,7 +11,7 @@
 namespace antisd::inline eval {
 
 // The samples of one problem, whose index in the benchmark is graded.group. RunError for a reward
-// that is not from 0 to 1.
+// that is not finite.
 std::vector<SampleRow> graded_rows(const Problem& problem, const GradedGroup& graded,
                                    std::span<const Response> responses);
 

@@ -1,5 +1,7 @@
 #include "eval/graded_rows.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 #include "core/testing.h"
@@ -40,9 +42,13 @@ TEST(GradedRows, GiveEverySampleItsVerdict) {
   EXPECT_EQ(rows[3].reason, "truncated");
   EXPECT_TRUE(rows[3].truncated);
 
-  graded.verdicts[2].reward = 2;
+  graded.verdicts[1].right = true;  // as reward.correct_at decides
+  graded.verdicts[2].reward = 2;    // more than 1 is correct too
+  EXPECT_EQ(graded_rows(problem, graded, responses)[1].correct, true);
+  EXPECT_EQ(graded_rows(problem, graded, responses)[2].correct, true);
+  graded.verdicts[2].reward = HUGE_VAL;
   EXPECT_THAT(testing::error_of([&] { graded_rows(problem, graded, responses); }),
-              HasSubstr("problem 'p', sample 2 is 2"));
+              HasSubstr("problem 'p', sample 2 is inf"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 // "tests" (where the row has them), "row_id" (the row's own id, or FILE-NUMBER), "id" (the number
 // of the request), and every other column of the row under the file's name for it. Where the row
 // has one of these six names too, the request's value is the one listed here. An answer has
-// "reward", a number from 0 to 1 or null (undecided); "reason", a text for the record, may be
+// "reward", a finite number or null (undecided); "reason", a text for the record, may be
 // absent. A process has one request at a time, so the "id" may be left out: answers are then taken
 // in the order of the requests. A process gives an id in all answers or in none; one that mixes
 // them, or that without ids writes more answers than it got requests, is ended.
@@ -23,7 +23,8 @@
 // (io/process/supervised_command.h).
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,6 +33,7 @@
 
 #include "algo/verdict.h"
 #include "io/json.h"
+#include "reward/worker_pool.h"
 
 namespace antisd::inline reward {
 
@@ -45,12 +47,13 @@ struct CommandRewardOptions {
 struct RewardLine {
   enum {
     kAnswer,
-    kOther,   // the answer to another request
-    kLog,     // not JSON
-    kGarbage  // JSON, but not an answer
+    kNoNumber,  // an answer whose reward is neither a finite number nor null
+    kOther,     // the answer to another request
+    kLog,       // not JSON
+    kGarbage    // JSON, but not an answer
   } kind = kAnswer;
   std::optional<bool> has_id;  // of an answer or another request's; unknown if it is not JSON
-  Verdict verdict;             // of an answer; for garbage, the reason
+  Verdict verdict;             // of an answer; without one, the reason
 };
 
 // A line without an id is the answer.
@@ -76,18 +79,15 @@ class CommandReward {
 
  private:
   class Worker;
-  bool ask(Worker& worker, const Json& request, Verdict& verdict);
+  enum class Asked { kAnswered, kNoNumber, kFailed };
+  Asked ask(Worker& worker, const Json& request, Verdict& verdict);
   bool is_idle(Worker& worker, Verdict& verdict);
   void note_log_line(const std::string& line);
-  std::unique_ptr<Worker> acquire();
-  void give_back(std::unique_ptr<Worker> worker);
 
   CommandRewardOptions options_;
-  std::mutex mutex_;
-  std::condition_variable free_;
-  std::vector<std::unique_ptr<Worker>> idle_;
-  int out_ = 0;
-  std::int64_t next_id_ = 1;
+  WorkerPool<Worker> pool_;
+  std::atomic<std::int64_t> next_id_ = 1;
+  std::mutex mutex_;  // of what follows
   std::vector<std::string> warnings_;
   bool log_line_said_ = false;
 };

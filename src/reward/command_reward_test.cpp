@@ -96,7 +96,9 @@ TEST_F(CommandRewardTest, TheRequestHasEveryColumnOfTheRow) {
               {"level", {1, 2}}, {"response", "mine"},  {"do", "echo"}};
   const Problem problem =
       ProblemParser({{"problem", "question"}}, true, /*keep_row=*/true).parse(row, "f:1", "f", 1);
-  const Json request = Json::parse(grader->grade(grade_request(problem, "four")).reason);
+  Response four;
+  four.text = "four";
+  const Json request = Json::parse(grader->grade(grade_request(problem, four)).reason);
   EXPECT_TRUE(request["id"].is_number());
   EXPECT_EQ(request["row_id"], "17");
   EXPECT_EQ(request["problem"], "2 + 2");
@@ -114,24 +116,23 @@ TEST_F(CommandRewardTest, FailuresAreNullAndTheNextRequestWorks) {
   for (const auto& [what, reason] : failures) {
     const Verdict verdict = reward.grade({{"do", what}, {"value", 1}});
     EXPECT_EQ(verdict.reward, std::nullopt) << what;
-    EXPECT_FALSE(verdict.error) << what;
     EXPECT_THAT(verdict.reason, HasSubstr(reason));
     EXPECT_EQ(reward.grade({{"value", 1}}).reward, 1.0) << "after " << what;
   }
 }
 
-TEST_F(CommandRewardTest, RewardsOutsideTheRangeAreErrors) {
+TEST_F(CommandRewardTest, AnyFiniteNumberIsAReward) {
   CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
-  for (const char* text : {"1.5", "-0.1", "\"1\"", "true", "[1]", "1e300"}) {
+  for (const double value : {1.5, -0.1, -7.0, 1e300})
+    EXPECT_EQ(reward.grade({{"value", value}}).reward, value);
+  const std::string process = reward.grade({{"value", 1}}).reason;
+  // Python writes NaN and Infinity, which are not JSON.
+  for (const char* text : {"\"1\"", "true", "[1]", "NaN", "-Infinity"}) {
     const Verdict verdict = reward.grade({{"do", "raw"}, {"text", text}});
     EXPECT_EQ(verdict.reward, std::nullopt) << text;
-    EXPECT_TRUE(verdict.error) << text;
-    EXPECT_THAT(verdict.reason, HasSubstr("[0, 1]"));
+    EXPECT_THAT(verdict.reason, HasSubstr("not a number"));
   }
-  // Python writes NaN, which is not JSON.
-  const Verdict nan = reward.grade({{"do", "raw"}, {"text", "NaN"}});
-  EXPECT_EQ(nan.reward, std::nullopt);
-  EXPECT_TRUE(nan.error);
+  EXPECT_EQ(reward.grade({{"value", 1}}).reason, process) << "it is no reason to end it";
 }
 
 TEST_F(CommandRewardTest, MissingCommandIsNullWithAReason) {
@@ -174,9 +175,9 @@ TEST_F(CommandRewardTest, ProbeAcceptsAnAnswerAndKeepsTheProcess) {
   CommandReward reward({.command = command_, .timeout_s = 30, .workers = 1});
   EXPECT_NO_THROW(reward.probe({{"value", nullptr}})) << "it cannot tell: an answer";
   EXPECT_THAT(testing::error_of([&] {
-                reward.probe({{"do", "raw"}, {"text", "2"}});
+                reward.probe({{"do", "raw"}, {"text", "\"2\""}});
               }),
-              HasSubstr("outside of [0, 1]"));
+              HasSubstr("not a number"));
   const std::string process = reward.grade({{"value", 1}}).reason;
   EXPECT_NO_THROW(reward.probe({{"value", 1}}));
   EXPECT_EQ(reward.grade({{"value", 1}}).reason, process);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 
 #include <fmt/format.h>
+
+#include "core/check.h"
 
 namespace antisd::inline reward {
 
@@ -17,33 +20,73 @@ GradingStage::GradingStage(Grader& grader, GradingOptions options)
 void GradingStage::submit(std::size_t group, const Problem& problem,
                           std::span<const Response> responses) {
   Open open{.group = group, .verdicts = {}};
+  std::vector<GradeRequest> together;
   for (const Response& response : responses) {
-    if (response.truncated()) {
-      open.verdicts.emplace_back();
-      continue;
-    }
-    {
-      std::unique_lock lock(mutex_);
-      room_.wait(lock, [this] { return open_ < options_.open; });
-      ++open_;
-    }
-    open.verdicts.emplace_back(pool_.submit(
-        [this, request = grade_request(problem, response.text)] { return grade(request); }));
+    open.verdicts.emplace_back();
+    if (response.truncated()) continue;
+    GradeRequest request = grade_request(problem, response);
+    if (grader_.grades_groups())
+      together.push_back(std::move(request));
+    else
+      open.verdicts.back() = submit_one(std::move(request));
+  }
+  if (!together.empty()) {
+    std::vector<std::future<Verdict>> found = submit_group(std::move(together));
+    for (std::size_t i = 0, next = 0; i < responses.size(); ++i)
+      if (!responses[i].truncated()) open.verdicts[i] = std::move(found[next++]);
   }
   groups_.push_back(std::move(open));
 }
 
-Verdict GradingStage::grade(const GradeRequest& request) {
-  // Frees the place even if the grader throws.
-  struct Leave {
-    GradingStage& stage;
-    ~Leave() {
-      const std::lock_guard lock(stage.mutex_);
-      --stage.open_;
-      stage.room_.notify_one();
+void GradingStage::wait_for_room(std::size_t responses) {
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [this] { return open_ < options_.open; });
+  open_ += responses;
+}
+
+void GradingStage::leave(std::size_t responses) {
+  const std::lock_guard lock(mutex_);
+  open_ -= responses;
+  room_.notify_one();
+}
+
+std::future<Verdict> GradingStage::submit_one(GradeRequest request) {
+  wait_for_room(1);
+  return pool_.submit([this, request = std::move(request)] {
+    // Frees the place even if the grader throws.
+    struct Leave {
+      GradingStage& stage;
+      ~Leave() { stage.leave(1); }
+    } leave{*this};
+    return dropped_ ? Verdict() : grader_.grade(request);
+  });
+}
+
+// One task that answers for all: what it throws, each response has.
+std::vector<std::future<Verdict>> GradingStage::submit_group(std::vector<GradeRequest> requests) {
+  const auto promises = std::make_shared<std::vector<std::promise<Verdict>>>(requests.size());
+  std::vector<std::future<Verdict>> futures;
+  for (std::promise<Verdict>& promise : *promises)
+    futures.push_back(promise.get_future());
+  wait_for_room(requests.size());
+  pool_.submit([this, promises, requests = std::move(requests)] {
+    std::vector<Verdict> verdicts(requests.size());
+    std::exception_ptr error;
+    try {
+      if (!dropped_) verdicts = grader_.grade_group(requests);
+      ANTISD_CHECK_EQ(verdicts.size(), requests.size());
+    } catch (...) {
+      error = std::current_exception();
     }
-  } leave{*this};
-  return dropped_ ? Verdict() : grader_.grade(request);
+    leave(requests.size());
+    for (std::size_t i = 0; i < promises->size(); ++i) {
+      if (error)
+        (*promises)[i].set_exception(error);
+      else
+        (*promises)[i].set_value(std::move(verdicts[i]));
+    }
+  });
+  return futures;
 }
 
 bool GradingStage::is_done(const Open& open) {
@@ -52,11 +95,12 @@ bool GradingStage::is_done(const Open& open) {
   });
 }
 
-GradedGroup GradingStage::take(Open open) {
+GradedGroup GradingStage::take(Open open) const {
   GradedGroup graded{.group = open.group, .verdicts = {}};
   for (std::optional<std::future<Verdict>>& verdict : open.verdicts) {
     graded.asked += verdict.has_value();
-    graded.verdicts.push_back(verdict ? verdict->get() : truncated_verdict());
+    graded.verdicts.push_back(verdict ? verdict->get()
+                                      : truncated_verdict(options_.truncated_reward));
   }
   return graded;
 }
@@ -113,9 +157,9 @@ GradeCounts GradingStage::finish(ResponseBatch& batch) {
     for (std::size_t i = 0; i < done.verdicts.size(); ++i) {
       Verdict& verdict = done.verdicts[i];
       const std::size_t number = done.group * batch.group_size() + i;
-      if (verdict.error) throw BadRewardError(verdict.reason, number);
-      if (!verdict.in_range())
-        throw BadRewardError(fmt::format("a reward is {}, not 0 to 1", *verdict.reward), number);
+      if (!verdict.usable())
+        throw BadRewardError(fmt::format("a reward is {}, not a finite number", *verdict.reward),
+                             number);
       counts.graded += !verdict.failed() && !responses[i].truncated();
       if (verdict.failed()) counts.last_reason = verdict.reason;
       responses[i].verdict = std::move(verdict);

@@ -6,7 +6,8 @@
 //   for (GradedGroup& done : stage.take_done()) ...   // those finished so far
 //   for (GradedGroup& done : stage.finish()) ...      // the rest
 //
-// A truncated response is not graded: it gets truncated_verdict().
+// A truncated response is not graded: it gets truncated_verdict(). A grader that grades groups
+// (Grader::grades_groups) is given the others of a group together.
 #pragma once
 
 #include <atomic>
@@ -31,6 +32,7 @@ namespace antisd::inline reward {
 struct GradingOptions {
   int workers = 0;         // 0: one per core
   std::size_t open = 256;  // responses that may wait or run; submit() waits above it
+  double truncated_reward = 0;
 };
 
 struct GradedGroup {
@@ -39,7 +41,7 @@ struct GradedGroup {
   std::int64_t asked = 0;         // requests to the grader, without truncated responses
 };
 
-// A reward that is not a number from 0 to 1, and the number of its response.
+// A reward that is not a finite number, and the number of its response.
 class BadRewardError : public RunError {
  public:
   BadRewardError(const std::string& what, std::size_t number)
@@ -77,8 +79,11 @@ class GradingStage {
     std::vector<std::optional<std::future<Verdict>>> verdicts;  // nothing: truncated
   };
   static bool is_done(const Open& open);
-  static GradedGroup take(Open open);
-  Verdict grade(const GradeRequest& request);
+  GradedGroup take(Open open) const;
+  void wait_for_room(std::size_t responses);
+  std::future<Verdict> submit_one(GradeRequest request);
+  std::vector<std::future<Verdict>> submit_group(std::vector<GradeRequest> requests);
+  void leave(std::size_t responses);
 
   Grader& grader_;
   GradingOptions options_;

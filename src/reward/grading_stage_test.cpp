@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -24,7 +25,7 @@ class SlowGrader : public Grader {
     std::this_thread::sleep_for(std::chrono::milliseconds(number % 3 == 0 ? 4 : 1));
     --running;
     if (number == 13) throw InputError("cannot grade 13");
-    if (number == 113) return {.reward = 2.0};
+    if (number == 113) return {.reward = std::nan("")};
     if (number % 10 == 7) return {std::nullopt, "sevens are hard"};
     return {number % 2 == 0 ? 1.0 : 0.25, "", 0, 0, request.answer};
   }
@@ -72,6 +73,53 @@ TEST(GradingStage, VerdictsComeInTheOrderOfTheGroups) {
   EXPECT_TRUE(stage.finish().empty());
 }
 
+// Grades a group by its longest response; the group's answer says what else it does.
+class TogetherGrader : public Grader {
+ public:
+  Verdict grade(const GradeRequest& request) override { return grade_group({&request, 1}).front(); }
+  bool grades_groups() const override { return true; }
+  std::vector<Verdict> grade_group(std::span<const GradeRequest> requests) override {
+    if (requests.front().answer == "throw") throw InputError("no such group");
+    double longest = 0;
+    for (const GradeRequest& request : requests)
+      longest = std::max(longest, static_cast<double>(request.response.size()));
+    std::vector<Verdict> verdicts;
+    for (const GradeRequest& request : requests)
+      verdicts.push_back({.reward = static_cast<double>(request.response.size()) / longest,
+                          .reason = std::to_string(requests.size())});
+    return verdicts;
+  }
+};
+
+TEST(GradingStage, AGroupIsGradedTogetherWithoutItsTruncatedResponses) {
+  TogetherGrader grader;
+  GradingStage stage(grader, {.workers = 3, .open = 2, .truncated_reward = -0.5});
+  Problem problem;
+  for (std::size_t g = 0; g < 20; ++g) {
+    std::vector<Response> group = responses_of({1, 1000'000, 22, 4444});
+    group[1].finish = FinishReason::kLength;
+    stage.submit(g, problem, group);
+  }
+  stage.submit(20, problem, std::vector<Response>());
+  const std::vector<GradedGroup> all = stage.finish();
+  ASSERT_EQ(all.size(), 21u);
+  for (std::size_t g = 0; g < 20; ++g) {
+    EXPECT_EQ(all[g].group, g);
+    EXPECT_EQ(all[g].asked, 3);
+    EXPECT_EQ(all[g].verdicts[0].reward, 0.25);
+    EXPECT_EQ(all[g].verdicts[1].reward, -0.5) << "truncated";
+    EXPECT_EQ(all[g].verdicts[2].reward, 0.5);
+    EXPECT_EQ(all[g].verdicts[3].reward, 1.0);
+    EXPECT_EQ(all[g].verdicts[3].reason, "3");
+  }
+  problem.answer = "throw";
+  stage.submit(0, problem, responses_of({1, 2}));
+  EXPECT_THAT(testing::error_of([&] { stage.finish(); }), HasSubstr("no such group"));
+  problem.answer = "";
+  stage.submit(0, problem, responses_of({1}));
+  EXPECT_EQ(stage.finish().at(0).verdicts[0].reward, 1.0) << "its place is free again";
+}
+
 TEST(GradingStage, WritesTheVerdictsOfABatch) {
   SlowGrader grader;
   GradingStage stage(grader, {.workers = 2});
@@ -96,7 +144,7 @@ TEST(GradingStage, WritesTheVerdictsOfABatch) {
     FAIL() << "no error";
   } catch (const BadRewardError& error) {
     EXPECT_EQ(error.number, 3u);
-    EXPECT_THAT(error.message(), HasSubstr("a reward is 2, not 0 to 1"));
+    EXPECT_THAT(error.message(), HasSubstr("a reward is nan, not a finite number"));
   }
 }
 

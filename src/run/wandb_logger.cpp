@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -14,6 +13,7 @@
 #include "core/error.h"
 #include "core/utf8.h"
 #include "io/process/pipes.h"
+#include "io/process/python_command.h"
 #include "run/run_files.h"
 #include "run/wandb_program.h"
 
@@ -34,22 +34,6 @@ found = importlib.util.find_spec("wandb")
 sys.exit(0 if found and found.origin else 3)
 )";
 
-std::string python_name() {
-  const char* named = std::getenv("ANTISD_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
-}
-
-std::string shell_quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char letter : text)
-    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return quoted + "'";
-}
-
-std::string python_command(std::string_view program) {
-  return fmt::format("exec {} -c {}", shell_quoted(python_name()), shell_quoted(program));
-}
-
 int milliseconds_until(Clock::time_point deadline) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -68,12 +52,13 @@ Json values_json(const MetricSet& metrics) {
 void check_wandb() {
   auto [ours, theirs] = make_socket_pair(SOCK_STREAM);
   // Quietly: a shell that finds no such program would tell of it too.
-  SupervisedCommand question("exec 2>/dev/null; " + python_command(kQuestion), std::move(theirs));
+  SupervisedCommand question("exec 2>/dev/null; " + python_command(python_name(), kQuestion),
+                             std::move(theirs));
   const std::optional<int> status = question.wait_status(kCheckMilliseconds);
   const int code = status && WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
   if (code == 0) return;
   const std::string python = python_name();
-  const bool runs = code != 126 && code != 127;  // a shell's for what it cannot run
+  const bool runs = !is_not_runnable(code);
   throw InputError(
       code == kAbsent ? fmt::format("{} has no package wandb", python)
       : runs          ? fmt::format("{} does not work, so wandb cannot be used", python)
@@ -104,7 +89,7 @@ WandbLogger::WandbLogger(WandbStart start, WandbVoice voice)
   queued_bytes_ = queue_.back().size();
   try {
     auto [ours, theirs] = make_socket_pair(SOCK_STREAM);
-    process_.emplace(python_command(wandb_program()), std::move(theirs));
+    process_.emplace(python_command(python_name(), wandb_program()), std::move(theirs));
     channel_ = std::move(ours);
   } catch (const Error& error) {
     stop(error.message());

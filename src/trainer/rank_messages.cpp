@@ -14,7 +14,11 @@ void write_verdict(MessageWriter& writer, const Verdict& verdict) {
       .add(verdict.passed)
       .add(verdict.total)
       .add(verdict.extracted)
-      .add(verdict.error);
+      .add(verdict.right.has_value())
+      .add(verdict.right.value_or(false))
+      .add(std::uint64_t{verdict.parts.size()});
+  for (const auto& [name, reward] : verdict.parts)
+    writer.add(name).add(reward);
 }
 
 Verdict read_verdict(MessageReader& reader) {
@@ -25,7 +29,12 @@ Verdict read_verdict(MessageReader& reader) {
   verdict.passed = reader.take<int>();
   verdict.total = reader.take<int>();
   verdict.extracted = reader.take_text();
-  verdict.error = reader.take<bool>();
+  const bool has_right = reader.take<bool>(), right = reader.take<bool>();
+  if (has_right) verdict.right = right;
+  for (auto n = reader.take<std::uint64_t>(); n > 0; --n) {
+    std::string name = reader.take_text();
+    verdict.parts[std::move(name)] = reader.take<double>();
+  }
   return verdict;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "algo/gate_signal.h"
 #include "algo/reward_summary.h"
@@ -57,6 +58,25 @@ void set_rewards(MetricSet& metrics, const StepRecord& record) {
   for (std::size_t r = 0; r < record.batch.size(); ++r)
     if (record.batch[r].shaped_reward) shaped.add(*record.batch[r].shaped_reward);
   if (shaped.count > 0) metrics.set("reward/shaped", shaped.mean());
+}
+
+// What the rewards are made of, where they are sums, and the share of correct responses, where the
+// rewards do not say it.
+void set_reward_parts(MetricSet& metrics, const StepRecord& record) {
+  std::map<std::string, Moments> parts;
+  Moments correct;
+  bool is_decided = false;
+  for (std::size_t r = 0; r < record.batch.size(); ++r) {
+    const Verdict& verdict = record.batch[r].verdict;
+    if (verdict.failed()) continue;
+    correct.add(verdict.correct() ? 1 : 0);
+    is_decided = is_decided || verdict.right.has_value();
+    for (const auto& [name, reward] : verdict.parts)
+      parts[name].add(reward);
+  }
+  if (is_decided) metrics.set("reward/correct", correct.mean());
+  for (const auto& [name, moments] : parts)
+    metrics.set("reward/parts/" + name, moments.mean());
 }
 
 void set_lengths(MetricSet& metrics, const StepRecord& record, const Lengths& lengths) {
@@ -220,6 +240,7 @@ MetricSet step_metrics(const StepRecord& record) {
   MetricSet metrics;
   const Lengths lengths = lengths_of(record);
   set_rewards(metrics, record);
+  set_reward_parts(metrics, record);
   set_lengths(metrics, record, lengths);
   set_returns(metrics, record);
   set_refill(metrics, record.refill);
@@ -257,6 +278,8 @@ Json rollout_row(const StepRecord& record, std::size_t number) {
               {"teacher_entropy", numbers_or_null(response.teacher.entropy)},
               {"token_advantage", numbers_or_null(response.token_advantage)}};
   if (response.shaped_reward) row["shaped_reward"] = *response.shaped_reward;
+  if (response.verdict.right) row["correct"] = *response.verdict.right;
+  if (!response.verdict.parts.empty()) row["reward_parts"] = response.verdict.parts;
   return row;
 }
 

@@ -144,8 +144,9 @@ void Trainer::give_up_without_grades(const GradeCounts& grades) {
   throw RunError(
       fmt::format("step {}: {} gave no grade in {} consecutive steps, the last time because: {}",
                   state_.step + 1,
-                  reward.kind == "command" ? fmt::format("reward.command = `{}`", reward.command)
-                                           : fmt::format("reward.kind = \"{}\"", reward.kind),
+                  reward.kind == "command"  ? fmt::format("reward.command = `{}`", reward.command)
+                  : reward.kind == "python" ? fmt::format("reward.function = {}", reward.function)
+                                            : fmt::format("reward.kind = \"{}\"", reward.kind),
                   ungraded_steps_, grades.last_reason),
       {.where = "reward",
        .remedy = "fix the grader and continue with --resume, or raise reward.give_up_after"});

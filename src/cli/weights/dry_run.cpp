@@ -233,6 +233,18 @@ const Card* card_at_hand(at::Device device) {
   return nullptr;
 }
 
+// The grader, and what is added to it: "math + 0.2 x form (format <think>.*)".
+std::string reward_text(const RewardConfig& reward) {
+  std::string text = reward.kind == "command"  ? fmt::format("{} (it answers)", reward.command)
+                     : reward.kind == "python" ? fmt::format("{} (it answers)", reward.function)
+                                               : reward.kind;
+  if (reward.weight != 1) text = fmt::format("{} x {}", reward.weight, text);
+  for (const RewardTerm& term : reward_terms(reward))
+    text += fmt::format(" + {} x {} ({}{}{})", term.weight, term.name, term.kind,
+                        term.argument.empty() ? "" : " ", term.argument);
+  return text;
+}
+
 void dry_run(const RunConfig& config, const RunOptions& options, Console& console,
              std::ostream& out) {
   Report report(out);
@@ -267,12 +279,10 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   const std::int64_t prompt_tokens =
       report_lengths(std::move(lengths), config.data.max_prompt_tokens, report);
   const std::unique_ptr<Grader> grader = make_grader(config.reward);
-  grader->probe(grade_request(problems[0], ""));
+  grader->probe(grade_request(problems[0], {}));
   for (const std::string& text : grader->take_warnings())
     warn(text);
-  report.line("reward", config.reward.kind == "command"
-                            ? fmt::format("{} (it answers)", config.reward.command)
-                            : config.reward.kind);
+  report.line("reward", reward_text(config.reward));
   const double passes = static_cast<double>(config.train.steps * config.rollout.prompts_per_step) /
                         static_cast<double>(problems.size());
   report.line("steps", fmt::format("{} of {} problems x {} responses: {:.2f} passes over the data",

@@ -216,7 +216,7 @@ class Inspector {
   }
 
   void take(Inspection inspection) {
-    const bool right = inspection.response.verdict.reward == 1.0;
+    const bool right = inspection.response.verdict.correct();
     if ((options_.only == "right" && !right) || (options_.only == "wrong" && right)) {
       ++not_asked_for_;
       return;

@@ -57,15 +57,16 @@ LookRequest Microscope::read(Json row, const std::string& where, const std::stri
   }
   if (row.contains("reward") && !row["reward"].is_null()) {
     const Json& reward = row["reward"];
-    if (!reward.is_number() || reward.get<double>() < 0 || reward.get<double>() > 1)
-      throw InputError("'reward' is not a number from 0 to 1",
+    if (!reward.is_number())
+      throw InputError("'reward' is not a number",
                        {.where = where, .remedy = "leave it out to have the response graded"});
     request.reward = reward.get<double>();
   }
   request.problem =
       ProblemParser(config_.data.map, /*require_answer=*/false, gets_whole_rows(config_.reward))
           .parse(row, where, stem, number);
-  const bool needs_answer = config_.reward.kind == "math" || config_.reward.kind == "code";
+  const bool needs_answer =
+      uses_grader(config_.reward, "math") || uses_grader(config_.reward, "code");
   const bool has_answer = !request.problem.answer.empty() || !request.problem.tests.is_null();
   if (needs_answer && !has_answer && !(request.reward && samples_.value_or(0) == 0)) {
     throw InputError("the problem has no answer, so no response can be graded",
@@ -100,16 +101,19 @@ void Microscope::sample(Seen& seen, std::span<const LookRequest> requests) {
 
 void Microscope::grade(Seen& seen, std::span<const LookRequest> requests) {
   if (!grader_) grader_ = make_grader(config_.reward);
-  GradingStage stage(*grader_, {.workers = static_cast<int>(config_.reward.workers)});
+  GradingStage stage(*grader_, {.workers = static_cast<int>(config_.reward.workers),
+                                .truncated_reward = config_.reward.truncated});
   for (std::size_t p = 0; p < requests.size(); ++p) {
     const bool known = requests[p].reward && seen.batch.groups[p].responses.size() == 1;
     if (!known) stage.submit(p, requests[p].problem, seen.batch.groups[p].responses);
   }
   stage.finish(seen.batch);
   for (std::size_t p = 0; p < requests.size(); ++p) {
-    if (requests[p].reward && requests[p].response_ids)
-      seen.batch.groups[p].responses.front().verdict = {.reward = requests[p].reward,
-                                                        .reason = "given"};
+    if (!requests[p].reward || !requests[p].response_ids) continue;
+    Verdict& verdict = seen.batch.groups[p].responses.front().verdict;
+    verdict = {.reward = requests[p].reward, .reason = "given"};
+    if (config_.reward.correct_at != 1)
+      verdict.right = *verdict.reward >= config_.reward.correct_at;
   }
 }
 

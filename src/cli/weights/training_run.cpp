@@ -126,20 +126,22 @@ std::optional<EvaluationResult> evaluate_step(Evaluator& evaluator, const RunCon
 
 // Checks what the reward needs of each problem before the first step.
 void check_gradable(const PromptSet& problems, const RewardConfig& reward) {
+  const bool by_tests = uses_grader(reward, "code"), by_answer = uses_grader(reward, "math"),
+             is_countdown = uses_grader(reward, "countdown");
   for (std::size_t i = 0; i < problems.size(); ++i) {
     const Problem& problem = problems[i];
     const std::string where = fmt::format("data.train, problem '{}'", problem.id);
-    if (reward.kind == "code" && problem.tests.is_null()) {
+    if (by_tests && problem.tests.is_null()) {
       throw InputError("it has no tests to grade code with",
                        {.where = where,
                         .remedy = "name their column, data.map = {tests = \"THEIR_COLUMN\"}, or "
                                   "make them with `antisd data convert`"});
     }
-    if (reward.kind == "math" && problem.answer.empty()) {
+    if (by_answer && problem.answer.empty()) {
       throw InputError("it has tests and no answer to grade with",
                        {.where = where, .remedy = "use reward.kind = \"code\""});
     }
-    if (reward.kind != "countdown") continue;
+    if (!is_countdown) continue;
     try {
       read_countdown_problem(prompt_text(problem));
     } catch (const InputError& error) {
@@ -175,7 +177,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
     problems = load_problems(config, *own_renderer, report);
     recorder.info("data: " + report.text());
     // Before the weights are loaded: the process that starts reward programs is a fork of this one.
-    if (!config.reward.command.empty()) start_supervision();
+    if (gets_whole_rows(config.reward)) start_supervision();
     grader = make_grader(config.reward);
     with_tensor_errors([&] { model.emplace(make_model(source, config, device)); });
   });
@@ -208,7 +210,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
       reference.emplace(state.model, std::nullopt, state.model.dtype());
     else if (keeps_reference(config))
       reference = load_model(state.reference, device, state.model.dtype());
-    if (state.step < config.train.steps) grader->probe(grade_request(problems[0], ""));
+    if (state.step < config.train.steps) grader->probe(grade_request(problems[0], {}));
   });
   for (const std::string& text : grader->take_warnings())
     warn(text);
@@ -276,7 +278,7 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
     throw InputError("no training data is named",
                      {.where = "data.train", .remedy = "give JSONL or Parquet files"});
   }
-  const bool needs_answers = config.reward.kind == "math";
+  const bool needs_answers = uses_grader(config.reward, "math");
   PromptSet problems = PromptSet::load({.files = config.data.train,
                                         .map = config.data.map,
                                         .require_answer = needs_answers,

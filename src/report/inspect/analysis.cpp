@@ -79,7 +79,7 @@ void Analysis::add(const Inspection& inspection) {
   outcomes_.sum += sum;
   if (!inspection.response.verdict.reward) {
     ++outcomes_.ungraded;
-  } else if (*inspection.response.verdict.reward == 1) {
+  } else if (inspection.response.verdict.correct()) {
     ++outcomes_.right;
     outcomes_.sum_right += sum;
   } else {

@@ -218,13 +218,14 @@ std::string running_sum_chart(const Json& responses) {
     plot.x_tick(longest * i / 4, fmt::format("{:.0f}", longest * i / 4));
   for (const Json& response : responses) {
     const Json& reward = response["reward"];
+    const bool right = response.value("correct", reward.is_number() && number(reward) >= 1);
     std::string path = fmt::format("M{:.1f} {:.1f}", plot.x(0), plot.y(0));
     for (const Json& point : response["running_sum"])
       path += fmt::format("L{:.1f} {:.1f}", plot.x(number(point[0])), plot.y(number(point[1])));
     plot.add(fmt::format("<path class=\"run {}\" d=\"{}\"><title>{}, sample {}: {}</title></path>",
-                         reward.is_null()      ? "ungraded"
-                         : number(reward) == 1 ? "right"
-                                               : "wrong",
+                         reward.is_null() ? "ungraded"
+                         : right          ? "right"
+                                          : "wrong",
                          path, escape_html(response["id"].get<std::string>()),
                          response["sample"].dump(), response["sum_u"].dump()));
   }

@@ -187,6 +187,8 @@ RolloutRow read_rollout_row(const Json& row, double lambda) {
   inspection.sample = read_integer(row, "sample").value_or(0);
   inspection.response.verdict.reward = read_number(row, "reward");
   inspection.response.verdict.reason = read_text(row, "reason");
+  if (const auto correct = row.find("correct"); correct != row.end() && correct->is_boolean())
+    inspection.response.verdict.right = correct->get<bool>();
   if (row.value("truncated", Json()) == Json(true))
     inspection.response.finish = FinishReason::kLength;
   inspection.response.group_advantage = read_number(row, "group_advantage");
@@ -230,6 +232,7 @@ Json to_json(const Inspection& inspection, std::span<const std::uint8_t> kinds) 
   if (inspection.step) json["step"] = *inspection.step;
   json["sample"] = inspection.sample;
   json["reward"] = or_null(inspection.response.verdict.reward);
+  if (inspection.response.verdict.right) json["correct"] = *inspection.response.verdict.right;
   json["reason"] = inspection.response.verdict.reason;
   json["truncated"] = inspection.response.truncated();
   json["group_advantage"] = or_null(inspection.response.group_advantage);

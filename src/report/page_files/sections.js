@@ -139,7 +139,7 @@ function sampleCard(run, rows) {
   const card = element("div", {class: "card"});
   const draw = () => {
     const row = rows[at];
-    const verdict = row.reward === null || row.reward === undefined ? ["no grade", "warn"] : row.reward > 0 ? ["reward " + shortNumber(row.reward), "good"] : ["reward 0", "bad"];
+    const verdict = row.reward === null || row.reward === undefined ? ["no grade", "warn"] : ["reward " + shortNumber(row.reward), row.reward > 0 ? "good" : "bad"];
     card.replaceChildren(element("strong", {}, run.facts.name), element("div", {class: "choices"},
       element("button", {type: "button", onclick: () => { at = (at + 1) % rows.length; draw(); }}, `response ${at + 1} of ${rows.length}`),
       element("span", {class: verdict[1]}, verdict[0]), row.truncated ? element("span", {class: "warn"}, "truncated") : null,
