@@ -14,10 +14,11 @@
 namespace antisd::inline config {
 namespace {
 
-constexpr std::array<std::string_view, 11> kMeaning = {
-    "reward.kind",       "reward.command",  "data.train",        "data.map",
-    "data.template",     "model.path",      "data.chat_options", "method.name",
-    "context.templates", "pretrain.source", "pretrain.new_model"};
+constexpr std::array<std::string_view, 13> kMeaning = {
+    "reward.kind",       "reward.command",  "data.train",         "data.map",
+    "data.template",     "model.path",      "data.chat_options",  "method.name",
+    "context.templates", "pretrain.source", "pretrain.new_model", "method.teacher.path",
+    "context.column"};
 constexpr std::array<std::string_view, 11> kHarmless = {"record",
                                                         "checkpoint",
                                                         "eval",
@@ -56,6 +57,8 @@ bool same_files(const std::vector<std::string>& a, const std::vector<std::string
 // Whether both values name the same files, spelled differently.
 bool is_respelled(std::string_view key, const RunConfig& before, const RunConfig& now) {
   if (key == "model.path") return same_file(before.model.path, now.model.path);
+  if (key == "method.teacher.path")
+    return same_file(before.method.teacher.path, now.method.teacher.path);
   if (key == "data.train") return same_files(before.data.train, now.data.train);
   if (key == "pretrain.source") return same_files(before.pretrain.source, now.pretrain.source);
   return false;

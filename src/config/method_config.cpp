@@ -187,6 +187,7 @@ void RunConfig::resolve() {
     options_.imply("rollout.max_sequence_tokens", fmt::format("data.max_prompt_tokens={}", half));
   }
   imply_objective();
+  imply_teacher();
   validate();
 }
 

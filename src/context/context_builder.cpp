@@ -98,6 +98,8 @@ std::vector<std::optional<std::string>> ContextBuilder::peers(const PromptBatch&
 std::vector<Solution> ContextBuilder::own_solutions(const PromptBatch& prompts,
                                                     const ResponseBatch& batch,
                                                     std::size_t group) const {
+  if (!config_.column.empty())
+    return std::vector<Solution>(batch.group_size(), from_row(*prompts.prompts[group].problem));
   std::vector<Solution> shown;
   for (const auto& peer : peers(prompts, group, batch.groups[group], /*correct=*/true))
     shown.push_back(peer ? Solution{ContextSource::kPeer, *peer}
@@ -116,6 +118,14 @@ Solution ContextBuilder::fallback(const Problem& problem) const {
   }
   if (problem.answer.empty()) return {};
   return {ContextSource::kAnswer, fill_template(templates_.answer, {{"answer", problem.answer}})};
+}
+
+Solution ContextBuilder::from_row(const Problem& problem) const {
+  if (config_.column.empty()) return fallback(problem);
+  const std::string text = text_after_last(column_text(problem, config_.column), "</think>");
+  if (text.empty()) return fallback(problem);
+  return {ContextSource::kColumn,
+          shorten_solution(renderer_.tokenizer(), text, config_.max_solution_tokens)};
 }
 
 std::string ContextBuilder::solution_of(const Response& response) const {

@@ -7,6 +7,7 @@
 //
 // The solution is a correct rollout of the same group (not the response itself), else the data
 // set's solution, else only its answer (context.fallback = "dataset"); or, with "feedback", none.
+// With context.column it is that column's text instead of a rollout.
 // context.control replaces one part of that, to find out what the teacher's term acts on.
 #pragma once
 
@@ -43,6 +44,8 @@ class ContextBuilder {
 
   // The solution to show when there is no correct peer.
   Solution fallback(const Problem& problem) const;
+  // What every response to the problem is shown by context.column, or else fallback().
+  Solution from_row(const Problem& problem) const;
   // The part of a response that may be shown to others: the text after the thinking; empty if there
   // is none.
   std::string solution_of(const Response& response) const;

@@ -166,6 +166,10 @@ Json to_row(const Problem& problem) {
   return row;
 }
 
+const Json* find_column(const Json& row, const std::string& column) {
+  return find_path(const_cast<Json&>(row), column);  // which only reads it
+}
+
 bool is_verl_row(const Json& row) {
   const auto reward = row.find("reward_model");
   return reward != row.end() && reward->is_object() && reward->contains("ground_truth");

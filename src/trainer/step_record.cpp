@@ -170,7 +170,7 @@ void set_teacher(MetricSet& metrics, const StepRecord& record) {
   for (const ContextSource source :
        {ContextSource::kPeer, ContextSource::kDataset, ContextSource::kAnswer,
         ContextSource::kFeedback, ContextSource::kOther, ContextSource::kWrong,
-        ContextSource::kPrompt}) {
+        ContextSource::kPrompt, ContextSource::kColumn}) {
     const bool control = source > ContextSource::kNone;
     if (control && counts[static_cast<std::size_t>(source)] == 0) continue;
     metrics.set(fmt::format("context/{}_fraction", context_source_name(source)),

@@ -84,6 +84,7 @@ Trainer::Trainer(TrainerParts parts)
       bonus_ids_(bonus_ids(parts_.renderer.tokenizer(), config_.method.bonus.words)) {
   ANTISD_CHECK(!keeps_reference(config_) || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
+  ANTISD_CHECK(method_.other_teacher == (parts_.other_teacher != nullptr));
 }
 
 bool Trainer::run(const std::function<bool()>& stop) {
@@ -171,7 +172,7 @@ StepRecord Trainer::step() {
 
   parts_.ranks.enter(fmt::format("scoring of step {}", record.step));
   build_contexts(prompts, batch);  // c
-  score_contexts(batch);           // t, H_T
+  score_contexts(prompts, batch);  // t, H_T
   score_before(prompts, batch);    // for methods that need it
   times.score = clock.lap();
   record.memory.score = memory_.lap();
@@ -196,7 +197,7 @@ StepRecord Trainer::step() {
   record.times = over_ranks(parts_.ranks, times, waits);
 
   if (state_.teacher && record.update.updates > 0)
-    state_.teacher->follow(state_.model, state_.optimizer, method_.sdpo.teacher_ema);
+    state_.teacher->follow(state_.model, state_.optimizer, method_.teacher_ema);
   if (record.gate.position == GatePosition::kWarmingUp)
     state_.warmup_u.add(record.update.sums.at("u"));
   ++state_.step;
@@ -205,7 +206,7 @@ StepRecord Trainer::step() {
 
 void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) {
   if (!method_.needs_teacher()) return;
-  const std::int64_t positions = state_.model.shape().max_positions;
+  const std::int64_t positions = most_positions();
   const std::int64_t cut = context_.build(prompts, batch, positions);
   check_lengths(batch);
   if (cut == 0 || cut_said_) return;
@@ -218,7 +219,7 @@ void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) {
 }
 
 void Trainer::check_lengths(const ResponseBatch& batch) const {
-  const std::int64_t positions = state_.model.shape().max_positions;
+  const std::int64_t positions = most_positions();
   for (std::size_t r = 0; r < batch.size(); ++r) {
     const std::int64_t tokens = std::ssize(batch[r].context.prompt_ids) + std::ssize(batch[r].ids);
     if (tokens <= positions) continue;
@@ -229,11 +230,20 @@ void Trainer::check_lengths(const ResponseBatch& batch) const {
   }
 }
 
-// SDPO's objective runs its teacher itself; the record needs a separate pass only if the teacher
-// changes with each mini-batch.
-void Trainer::score_contexts(ResponseBatch& batch) const {
-  const bool moves = method_.distils && !method_.slow_teacher() && updater_.needs_old_scores();
-  if (!method_.scores_teacher() && !moves) return;
+// A divergence's objective runs its teacher itself; the record needs a separate pass only if the
+// teacher changes with each mini-batch. Another model comes to the device for its passes alone.
+void Trainer::score_contexts(const PromptBatch& prompts, ResponseBatch& batch) {
+  const bool moves = method_.distils && method_.teacher_moves() && updater_.needs_old_scores();
+  const bool looks_before = method_.distils && method_.other_teacher;
+  if (!method_.scores_teacher() && !moves && !looks_before) return;
+  std::optional<TeacherInUse> here;
+  if (parts_.other_teacher != nullptr)
+    agree(parts_.ranks, [&] { with_tensor_errors([&] { here.emplace(*parts_.other_teacher); }); });
+  if (looks_before) {
+    teacher_states_ =
+        updater_.look_as_teacher(teacher(), prompts, batch, method_.loss, parts_.ranks);
+    return;
+  }
   score_responses(
       teacher(), batch, &Response::teacher,
       [&](std::size_t r) -> const std::vector<TokenId>& { return batch[r].context.prompt_ids; });
@@ -287,7 +297,9 @@ void Trainer::update_policy(StepRecord& record) {
                                   {.prompts = record.prompts,
                                    .batch = record.batch,
                                    .shaping = record.shaping,
-                                   .teacher = &teacher()});
+                                   .teacher = &teacher(),
+                                   .states = teacher_states_ ? &*teacher_states_ : nullptr});
+    teacher_states_.reset();
   } catch (const NotFiniteError& error) {
     Response& culprit = record.batch[error.number];
     culprit.student = error.student;

@@ -22,6 +22,7 @@
 #include "run/recorder.h"
 #include "trainer/alike_groups.h"
 #include "trainer/memory_peaks.h"
+#include "trainer/other_teacher.h"
 #include "trainer/rank_messages.h"
 #include "trainer/sampler.h"
 #include "trainer/step_record.h"
@@ -46,7 +47,8 @@ struct TrainerParts {
   Communicator& ranks;  // with several, all make a trainer and call run()
   Recorder& recorder;
   Console& console;
-  const CausalLm* reference = nullptr;  // see keeps_reference()
+  const CausalLm* reference = nullptr;    // see keeps_reference()
+  OtherTeacher* other_teacher = nullptr;  // of method.teacher.path
   std::vector<TokenId> stop_ids;
   std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
   std::size_t kept_layers = 0;   // MemoryPlan::kept_layers
@@ -79,7 +81,12 @@ class Trainer {
   StepRecord step();
   void save_on_error(const std::function<void()>& work);
   const CausalLm& teacher() const {
+    if (parts_.other_teacher != nullptr) return parts_.other_teacher->model();
     return state_.teacher ? state_.teacher->model() : state_.model;
+  }
+  // Of a teacher's prompt and response together.
+  std::int64_t most_positions() const {
+    return std::min(state_.model.shape().max_positions, teacher().shape().max_positions);
   }
   PromptBatch next_prompts(std::size_t count, std::size_t drawn);
   void roll_out(StepRecord& record, StepTimes& times);
@@ -91,7 +98,7 @@ class Trainer {
   GradeCounts grade(StepRecord& record);
   void build_contexts(const PromptBatch& prompts, ResponseBatch& batch);
   void check_lengths(const ResponseBatch& batch) const;
-  void score_contexts(ResponseBatch& batch) const;
+  void score_contexts(const PromptBatch& prompts, ResponseBatch& batch);
   void score_before(const PromptBatch& prompts, ResponseBatch& batch) const;
   void score_responses(
       const CausalLm& model, ResponseBatch& batch, TokenScores Response::*field,
@@ -127,8 +134,9 @@ class Trainer {
   MemoryPeaks memory_;
   StepRow last_row_;
   CheckpointKeeper keeper_;
-  std::int64_t ungraded_steps_ = 0;  // consecutive; a resumed run counts from 0
-  bool cut_said_ = false;            // the warning that solutions were cut was given
+  std::int64_t ungraded_steps_ = 0;              // consecutive; a resumed run counts from 0
+  std::optional<TeacherStates> teacher_states_;  // of this step, where another model distils
+  bool cut_said_ = false;                        // the warning that solutions were cut was given
   AlikeGroups alike_;
   std::set<TokenId> bonus_ids_;      // of method.bonus.words
   bool evaluation_missing_ = false;  // of the last step at which one was due

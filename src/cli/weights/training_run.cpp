@@ -8,6 +8,8 @@
 #include "cli/weights/rank_session.h"
 #include "cli/weights/shard_choice.h"
 #include "cli/weights/step_threads.h"
+#include "cli/weights/teacher_model.h"
+#include "context/solution.h"
 #include "context/templates.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
@@ -169,8 +171,11 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   PromptSet problems;
   std::unique_ptr<Grader> grader;
   std::optional<CausalLm> model;
+  std::optional<TeacherModel> other;
   agree(ranks, [&] {
     own_renderer.emplace(make_renderer(source.model, config.data, warn));
+    other = find_teacher(config, source.model, own_renderer->tokenizer(),
+                         read_model_shape(source.model / "config.json"));
     PromptSetReport report;
     problems = load_problems(config, *own_renderer, report);
     recorder.info("data: " + report.text());
@@ -181,7 +186,8 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   });
   const PromptRenderer& renderer = *own_renderer;
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
-  const ShardedRun fitted{config, model->shape(), device, model->dtype()};
+  const ShardedRun fitted{config, model->shape(), device, model->dtype(),
+                          other ? &other->shape : nullptr};
   const auto tell = [&](const std::string& text) { recorder.info(text); };
   const ShardOptions shard = choose_shards(fitted, run.place, ranks, tell);
   const std::size_t kept_layers = choose_kept_layers(fitted, ranks, shard, tell);
@@ -192,6 +198,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    method.gate, adamw_options(config.optim), ranks, shard);
   if (state.model.shape().lora) state.base = identify_base(source.model);
   if (method.slow_teacher()) state.teacher.emplace(state.model);
+  if (other) agree(ranks, [&] { state.other_teacher = other->identity(); });
   restore(state, source);
   last_step = state.step;
   if (state.step > 0 && source.resumed && state.gate.state().steps == 0)
@@ -203,7 +210,13 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
       !text.empty())
     recorder.note(text);
   std::optional<CausalLm> reference;
+  std::optional<OtherTeacher> other_teacher;
   agree(ranks, [&] {
+    if (other)
+      with_tensor_errors([&] {
+        other_teacher.emplace(other->load(device, state.model.dtype()),
+                              OtherTeacher::rest_for(device));
+      });
     if (keeps_reference(config) && state.model.shape().lora)
       reference.emplace(state.model, std::nullopt, state.model.dtype());
     else if (keeps_reference(config))
@@ -236,6 +249,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                     static_cast<double>(state.model.shape().trainable_parameter_count()) / 1e6,
                     static_cast<double>(state.model.shape().parameter_count()) / 1e6));
   }
+  if (other) recorder.info("teacher: " + other->text());
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));
@@ -254,6 +268,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    .recorder = recorder,
                    .console = console,
                    .reference = reference ? &*reference : nullptr,
+                   .other_teacher = other_teacher ? &*other_teacher : nullptr,
                    .stop_ids = stop_ids,
                    .origin = source.model,
                    .kept_layers = kept_layers,
@@ -277,23 +292,25 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
                      {.where = "data.train", .remedy = "give JSONL or Parquet files"});
   }
   const bool needs_answers = config.reward.kind == "math";
-  PromptSet problems = PromptSet::load({.files = config.data.train,
-                                        .map = config.data.map,
-                                        .require_answer = needs_answers,
-                                        .keep_rows = gets_whole_rows(config.reward),
-                                        .drop_duplicates = false,
-                                        .drop_empty_answers = needs_answers,
-                                        .max_prompt_characters = 0,
-                                        .max_prompt_tokens = config.data.max_prompt_tokens,
-                                        .count_tokens =
-                                            [&](const Problem& p) {
-                                              const std::int64_t tokens =
-                                                  std::ssize(renderer.encode(p));
-                                              if (lengths != nullptr) lengths->push_back(tokens);
-                                              return tokens;
-                                            }},
-                                       &report);
+  PromptSet problems = PromptSet::load(
+      {.files = config.data.train,
+       .map = config.data.map,
+       .require_answer = needs_answers,
+       .keep_rows = gets_whole_rows(config.reward) || !config.context.column.empty(),
+       .drop_duplicates = false,
+       .drop_empty_answers = needs_answers,
+       .max_prompt_characters = 0,
+       .max_prompt_tokens = config.data.max_prompt_tokens,
+       .count_tokens =
+           [&](const Problem& p) {
+             const std::int64_t tokens = std::ssize(renderer.encode(p));
+             if (lengths != nullptr) lengths->push_back(tokens);
+             return tokens;
+           }},
+      &report);
   check_gradable(problems, config.reward);
+  for (std::size_t i = 0; i < problems.size() && !config.context.column.empty(); ++i)
+    column_text(problems[i], config.context.column);
   return problems;
 }
 
