@@ -14,17 +14,18 @@
 namespace antisd::inline config {
 namespace {
 
-constexpr std::array<std::string_view, 13> kMeaning = {
+constexpr std::array<std::string_view, 14> kMeaning = {
     "reward.kind",       "reward.command",  "data.train",         "data.map",
     "data.template",     "model.path",      "data.chat_options",  "method.name",
     "context.templates", "pretrain.source", "pretrain.new_model", "method.teacher.path",
-    "context.column"};
-constexpr std::array<std::string_view, 11> kHarmless = {"record",
+    "context.column",    "context.command"};
+constexpr std::array<std::string_view, 12> kHarmless = {"record",
                                                         "checkpoint",
                                                         "eval",
                                                         "train.steps",
                                                         "reward.workers",
                                                         "reward.timeout_s",
+                                                        "context.timeout_s",
                                                         "reward.sandbox",
                                                         "reward.give_up_after",
                                                         "dist",

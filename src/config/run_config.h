@@ -127,7 +127,9 @@ struct ContextConfig {
   std::string control = "none";
   std::string peer = "rollout";
   std::string fallback = "dataset";
-  std::string column;  // of the data set, in place of a peer
+  std::string column;   // of the data set, in place of a peer
+  std::string command;  // a program that says what is shown
+  double timeout_s = 10;
   std::int64_t max_solution_tokens = 3072;
   StringMap templates;
 };

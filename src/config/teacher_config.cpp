@@ -1,5 +1,5 @@
-// Who teaches and how: the keys of [method.teacher] and [method.opd], what the teacher is shown in
-// place of a peer's solution, and checks across them.
+// Who teaches and how: the keys of [method.teacher] and [method.opd], and checks across these and
+// what the teacher is shown in place of a peer's solution.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kWithoutTeacher = {"grpo", "antisd-no-teacher"};
 
-// These say which solution is shown, as context.column does.
+// These say which solution is shown, as context.column and context.command do.
 constexpr std::array<std::string_view, 3> kOwnSolutions = {"wrong", "truthful-verdict",
                                                            "prompt-alone"};
 
@@ -38,13 +38,11 @@ void RunConfig::describe_teacher() {
   o.add("method.opd.alpha", method.opd.alpha,
         "of jsd: weight of the teacher in the mixture of teacher and student")
       .between(0, 1);
-  o.add("context.column", context.column,
-        "a column of the data set that the teacher is shown in place of a correct peer, e.g. hint; "
-        "a dot selects a member; context.fallback where it is empty. Empty: none");
 }
 
 void RunConfig::imply_teacher() {
-  if (method.teacher.path.empty() || method.name != "opd" || !context.column.empty()) return;
+  if (method.teacher.path.empty() || method.name != "opd") return;
+  if (!context.column.empty() || !context.command.empty()) return;
   options_.imply("method.teacher.path", "context.control=prompt-alone");
 }
 
@@ -53,9 +51,9 @@ void RunConfig::validate_teacher() const {
     return std::ranges::find(names, name) != names.end();
   };
   if (!method.teacher.path.empty() && is_in(kWithoutTeacher, method.name)) {
-    throw InputError(fmt::format("method.name = \"{}\" has no teacher", method.name),
-                     {.where = "method.teacher.path",
-                      .remedy = "leave it out, or use method.name = \"opd\""});
+    throw InputError(
+        fmt::format("method.name = \"{}\" has no teacher", method.name),
+        {.where = "method.teacher.path", .remedy = "leave it out, or use method.name = \"opd\""});
   }
   if (!method.teacher.path.empty() && method.name == "sdpo" && method.sdpo.teacher_ema > 0) {
     throw InputError(
@@ -64,11 +62,19 @@ void RunConfig::validate_teacher() const {
                     method.sdpo.teacher_ema),
         {.remedy = "leave one of them out"});
   }
+  if (!context.column.empty() && !context.command.empty()) {
+    throw InputError("both context.column and context.command say what the teacher is shown",
+                     {.remedy = "leave one of them out; the program is given all columns"});
+  }
   if (!context.column.empty() && is_in(kOwnSolutions, context.control)) {
-    throw InputError(
-        fmt::format("context.control = \"{}\" does not show the column '{}'", context.control,
-                    context.column),
-        {.where = "context.column", .remedy = "leave one of them out"});
+    throw InputError(fmt::format("context.control = \"{}\" does not show the column '{}'",
+                                 context.control, context.column),
+                     {.where = "context.column", .remedy = "leave one of them out"});
+  }
+  if (!context.command.empty() && is_in(kOwnSolutions, context.control)) {
+    throw InputError(fmt::format("context.control = \"{}\" does not show what `{}` says",
+                                 context.control, context.command),
+                     {.where = "context.command", .remedy = "leave one of them out"});
   }
   if (method.opd.alpha <= 0 || method.opd.alpha >= 1) {
     throw InputError(fmt::format("method.opd.alpha = {} makes the loss 0", method.opd.alpha),

@@ -137,8 +137,7 @@ Distillation distil(const at::Tensor& student_hidden, const at::Tensor& student_
     const at::Tensor hidden = student_hidden.detach().narrow(0, begin, count);
     const Block block{log_probabilities(hidden, tokens),
                       log_probabilities(teacher_hidden.narrow(0, begin, count), teacher_tokens)};
-    const at::Tensor rounded =
-        by_logits(block).div_(options.temperature).to(hidden.scalar_type());
+    const at::Tensor rounded = by_logits(block).div_(options.temperature).to(hidden.scalar_type());
     result.hidden_gradient.narrow(0, begin, count).copy_(at::matmul(rounded, tokens));
     result.head_gradient.narrow(0, 0, options.vocabulary).add_(at::matmul(rounded.t(), hidden));
   }

@@ -95,10 +95,10 @@ struct TwoModels {
     const auto kl = [](const at::Tensor& a, const at::Tensor& b) {
       return (a * (a / b).log()).sum(1);
     };
-    const at::Tensor loss = rules.divergence == TokenDivergence::kForwardKl   ? kl(q, p)
-                            : rules.divergence == TokenDivergence::kReverseKl ? kl(p, q)
-                                                                              : rules.alpha * kl(q, m) +
-                                                              (1 - rules.alpha) * kl(p, m);
+    const at::Tensor loss = rules.divergence == TokenDivergence::kForwardKl ? kl(q, p)
+                            : rules.divergence == TokenDivergence::kReverseKl
+                                ? kl(p, q)
+                                : rules.alpha * kl(q, m) + (1 - rules.alpha) * kl(p, m);
     (loss.sum() / 20).backward();
     Distillation found{.loss = {}, .hidden_gradient = x.grad(), .head_gradient = w.grad()};
     for (std::int64_t i = 0; i < kTokens; ++i)

@@ -55,9 +55,8 @@ TEST(OtherTeacher, OpdComparesWithItsScoresOfTheStudentsPrompt) {
   ASSERT_EQ(rows.size(), 12u);
   for (const Json& row : rows) {
     EXPECT_EQ(row["context_source"], "prompt");
-    const std::vector<ScoreRequest> alone = {
-        {row["teacher_prompt_ids"].get<std::vector<TokenId>>(),
-         row["response_ids"].get<std::vector<TokenId>>()}};
+    const std::vector<ScoreRequest> alone = {{row["teacher_prompt_ids"].get<std::vector<TokenId>>(),
+                                              row["response_ids"].get<std::vector<TokenId>>()}};
     const std::vector<float> t = score(training.other_teacher->model(), alone)[0].logp,
                              s = score(student, alone)[0].logp;
     for (std::size_t i = 0; i < t.size(); ++i)
@@ -149,6 +148,33 @@ TEST(OtherTeacher, ACheckpointNamesItAndAnotherOneIsRefused) {
                         HasSubstr("set method.teacher.path back")));
     }
   }
+}
+
+// One process or three ranks: what the program says of each response, and what it fails at.
+TEST(TrainerContextCommand, IsAskedOnceForEveryResponse) {
+  const testing::TemporaryFolder folder;
+  write_file_atomically(folder / "hints.py", R"(import json, sys
+for line in iter(sys.stdin.readline, ""):
+    row = json.loads(line)
+    lost = len(row["response"]) % 3 == 0
+    text = json.dumps({"wrong": 1} if lost else {"context": "boxed " + row["problem"].split()[1]})
+    print(text, flush=True)
+)");
+  const std::vector<std::string> settings = {
+      "train.steps=2", "train.micro_batches=3",
+      "context.command=python3 -IS " + (folder / "hints.py").string()};
+  SmallTraining training(settings);
+  ASSERT_TRUE(training.run());
+  int told = 0, failed = 0;
+  for (const Json& row : training.rows("rollouts/step-000001.jsonl")) {
+    const bool by_program = row["context_source"] == "command";
+    EXPECT_EQ(by_program, row["text"].get<std::string>().size() % 3 != 0);
+    (by_program ? told : failed) += 1;
+  }
+  EXPECT_GT(told, 0);
+  EXPECT_GT(failed, 0);
+  EXPECT_EQ(training.rows("metrics.jsonl")[0]["context/command_failed"], failed);
+  expect_same(train_on(3, settings), train_alone(settings));
 }
 
 }  // namespace

@@ -156,6 +156,9 @@ class SmallTraining {
       other_teacher.emplace(load_model(files / "teacher", at::kCPU, at::kFloat),
                             TeacherRest::kWhereItIs);
     }
+    if (!config.context.command.empty())
+      context_command.emplace(ContextCommandOptions{
+          .command = config.context.command, .timeout_s = config.context.timeout_s, .workers = 2});
     if (keeps_reference(config)) reference = load_model(files / "model", at::kCPU, at::kFloat);
     if (ranks.rank() == 0) {
       recorder.emplace(config.record, console);
@@ -182,6 +185,7 @@ class SmallTraining {
                      .console = console,
                      .reference = reference ? &*reference : nullptr,
                      .other_teacher = other_teacher ? &*other_teacher : nullptr,
+                     .context_command = context_command ? &*context_command : nullptr,
                      .stop_ids = std::move(stop_ids),
                      .origin = files / "model",
                      .kept_layers = config.model.gradient_checkpointing == "false"
@@ -209,6 +213,7 @@ class SmallTraining {
   std::unique_ptr<TrainState> state;
   std::optional<CausalLm> reference;
   std::optional<OtherTeacher> other_teacher;  // files / "teacher", whatever the path says
+  std::optional<ContextCommand> context_command;
   WordGrader grader;
   Console console{ConsoleOptions{}};  // tests look for warnings
   std::optional<Recorder> recorder;

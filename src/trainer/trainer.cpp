@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/stopwatch.h"
 #include "dist/agreement.h"
+#include "dist/message.h"
 #include "inference/together.h"
 #include "model/not_finite.h"
 #include "ops/device.h"
@@ -171,7 +172,7 @@ StepRecord Trainer::step() {
   clock.lap();
 
   parts_.ranks.enter(fmt::format("scoring of step {}", record.step));
-  build_contexts(prompts, batch);  // c
+  build_contexts(record);          // c
   score_contexts(prompts, batch);  // t, H_T
   score_before(prompts, batch);    // for methods that need it
   times.score = clock.lap();
@@ -204,10 +205,53 @@ StepRecord Trainer::step() {
   return record;
 }
 
-void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) {
+// What context.command says of each response, on every rank: each asks for its share. A failure
+// costs that context alone.
+std::vector<std::string> Trainer::ask_for_contexts(StepRecord& record) {
+  if (parts_.context_command == nullptr) return {};
+  const ResponseBatch& batch = record.batch;
+  const std::vector<std::string> all = gather_agreed(parts_.ranks, [&] {
+    std::vector<Json> requests;
+    std::vector<std::size_t> numbers;
+    for (auto r = static_cast<std::size_t>(parts_.ranks.rank()); r < batch.size();
+         r += static_cast<std::size_t>(parts_.ranks.size())) {
+      if (batch[r].verdict.failed()) continue;
+      numbers.push_back(r);
+      requests.push_back(
+          context_request(*record.prompts.prompts[r / batch.group_size()].problem, batch[r]));
+    }
+    const std::vector<ContextAnswer> answers = parts_.context_command->ask(requests);
+    MessageWriter own;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      own.add(std::uint64_t{numbers[i]}).add(answers[i].text).add(answers[i].reason);
+    return own.bytes();
+  });
+  std::vector<std::string> told(batch.size());
+  std::int64_t failed = 0;
+  std::string reason;
+  for (const std::string& message : all) {
+    for (MessageReader reader(message); !reader.empty();) {
+      const auto number = reader.take<std::uint64_t>();
+      told[number] = reader.take_text();
+      const std::string problem = reader.take_text();
+      if (problem.empty()) continue;
+      if (failed++ == 0) reason = problem;
+    }
+  }
+  record.failed_contexts = failed;
+  if (failed > 0)
+    parts_.recorder.warn(
+        fmt::format("step {}: {} of {} responses have the context of context.fallback = \"{}\": {}",
+                    record.step, failed, batch.size(), config_.context.fallback, reason));
+  return told;
+}
+
+void Trainer::build_contexts(StepRecord& record) {
   if (!method_.needs_teacher()) return;
+  ResponseBatch& batch = record.batch;
   const std::int64_t positions = most_positions();
-  const std::int64_t cut = context_.build(prompts, batch, positions);
+  const std::vector<std::string> told = ask_for_contexts(record);
+  const std::int64_t cut = context_.build(record.prompts, batch, positions, told);
   check_lengths(batch);
   if (cut == 0 || cut_said_) return;
   cut_said_ = true;

@@ -18,6 +18,7 @@
 #include "data/prompt_set.h"
 #include "model/not_finite.h"
 #include "optim/schedule.h"
+#include "reward/context_command.h"
 #include "reward/grading_stage.h"
 #include "run/recorder.h"
 #include "trainer/alike_groups.h"
@@ -47,8 +48,9 @@ struct TrainerParts {
   Communicator& ranks;  // with several, all make a trainer and call run()
   Recorder& recorder;
   Console& console;
-  const CausalLm* reference = nullptr;    // see keeps_reference()
-  OtherTeacher* other_teacher = nullptr;  // of method.teacher.path
+  const CausalLm* reference = nullptr;        // see keeps_reference()
+  OtherTeacher* other_teacher = nullptr;      // of method.teacher.path
+  ContextCommand* context_command = nullptr;  // of context.command
   std::vector<TokenId> stop_ids;
   std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
   std::size_t kept_layers = 0;   // MemoryPlan::kept_layers
@@ -96,7 +98,8 @@ class Trainer {
   Rollouts roll_out_share(const StepRecord& record, const PromptBatch& prompts, StepTimes& times);
   ResponseBatch sample(const PromptBatch& prompts);
   GradeCounts grade(StepRecord& record);
-  void build_contexts(const PromptBatch& prompts, ResponseBatch& batch);
+  void build_contexts(StepRecord& record);
+  std::vector<std::string> ask_for_contexts(StepRecord& record);
   void check_lengths(const ResponseBatch& batch) const;
   void score_contexts(const PromptBatch& prompts, ResponseBatch& batch);
   void score_before(const PromptBatch& prompts, ResponseBatch& batch) const;

@@ -37,13 +37,12 @@ void check_vocabulary(const fs::path& student, const Tokenizer& own, const fs::p
 void check_size(const RunConfig& config, const ModelShape& student, const TeacherModel& teacher,
                 const Tokenizer& tokenizer) {
   if (tokenizer.vocabulary_size() > teacher.shape.vocabulary) {
-    throw InputError(fmt::format("the tokenizer has {} tokens, the teacher {} has {} rows for them",
-                                 tokenizer.vocabulary_size(), teacher.folder.string(),
-                                 teacher.shape.vocabulary),
-                     {.where = kKey, .remedy = "its tokenizer and weights do not belong together"});
+    throw InputError(
+        fmt::format("the tokenizer has {} tokens, the teacher {} has {} rows for them",
+                    tokenizer.vocabulary_size(), teacher.folder.string(), teacher.shape.vocabulary),
+        {.where = kKey, .remedy = "its tokenizer and weights do not belong together"});
   }
-  const std::int64_t longest =
-      std::min(config.rollout.max_sequence_tokens, student.max_positions);
+  const std::int64_t longest = std::min(config.rollout.max_sequence_tokens, student.max_positions);
   if (longest <= teacher.shape.max_positions) return;
   throw InputError(
       fmt::format("the teacher {} has {} positions, and prompt and response may have {}",

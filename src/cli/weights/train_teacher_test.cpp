@@ -21,8 +21,8 @@ TEST_F(TrainTeacher, AnotherTeacherStopsAResumedRunAndBothAreNamed) {
   const Outcome first = train("run", opd() + "train.steps=2 checkpoint.every=1");
   ASSERT_EQ(first.status, 0) << first.err;
   testing::make_other_teacher(folder_ / "second", 10);
-  const Outcome other = train(
-      "run", opd("second") + "train.steps=4 --resume --allow method.teacher.path");
+  const Outcome other =
+      train("run", opd("second") + "train.steps=4 --resume --allow method.teacher.path");
   EXPECT_EQ(other.status, 2);
   EXPECT_THAT(other.err, AllOf(HasSubstr(path("teacher")), HasSubstr(path("second"))));
   const Outcome same = train("run", opd() + "train.steps=4 --resume");

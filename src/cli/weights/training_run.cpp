@@ -20,6 +20,7 @@
 #include "model/adapter_files.h"
 #include "model/weights.h"
 #include "ops/tensor_errors.h"
+#include "reward/context_command.h"
 #include "reward/countdown_grader.h"
 #include "reward/grader.h"
 #include "run/checkpoint/checkpoint.h"
@@ -150,6 +151,12 @@ void check_gradable(const PromptSet& problems, const RewardConfig& reward) {
   }
 }
 
+ContextCommandOptions context_command_options(const RunConfig& config) {
+  return {.command = config.context.command,
+          .timeout_s = config.context.timeout_s,
+          .workers = static_cast<int>(config.reward.workers)};
+}
+
 // Finds table entries that nothing would read, before the run directory is created.
 void check_tables(const RunConfig& config) {
   check_sample_counts(config.eval);
@@ -180,7 +187,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
     problems = load_problems(config, *own_renderer, report);
     recorder.info("data: " + report.text());
     // Before the weights are loaded: the process that starts reward programs is a fork of this one.
-    if (!config.reward.command.empty()) start_supervision();
+    if (!config.reward.command.empty() || !config.context.command.empty()) start_supervision();
     grader = make_grader(config.reward);
     with_tensor_errors([&] { model.emplace(make_model(source, config, device)); });
   });
@@ -211,7 +218,13 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
     recorder.note(text);
   std::optional<CausalLm> reference;
   std::optional<OtherTeacher> other_teacher;
+  std::optional<ContextCommand> context_command;
   agree(ranks, [&] {
+    if (!config.context.command.empty() && method.needs_teacher()) {
+      context_command.emplace(context_command_options(config));
+      if (state.step < config.train.steps)
+        context_command->probe(context_request(problems[0], Response()));
+    }
     if (other)
       with_tensor_errors([&] {
         other_teacher.emplace(other->load(device, state.model.dtype()),
@@ -269,6 +282,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    .console = console,
                    .reference = reference ? &*reference : nullptr,
                    .other_teacher = other_teacher ? &*other_teacher : nullptr,
+                   .context_command = context_command ? &*context_command : nullptr,
                    .stop_ids = stop_ids,
                    .origin = source.model,
                    .kept_layers = kept_layers,
@@ -296,7 +310,8 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
       {.files = config.data.train,
        .map = config.data.map,
        .require_answer = needs_answers,
-       .keep_rows = gets_whole_rows(config.reward) || !config.context.column.empty(),
+       .keep_rows = gets_whole_rows(config.reward) || !config.context.column.empty() ||
+                    !config.context.command.empty(),
        .drop_duplicates = false,
        .drop_empty_answers = needs_answers,
        .max_prompt_characters = 0,
