@@ -48,6 +48,8 @@ NAMES = {
     "algo/response.h": "std::size_t p, std::size_t i",
     "algo/shaping.h": "std::vector<float> values, Moments warmup_u, std::size_t r, std::vector<float> s, "
                       "MeanOver mean",
+    "algo/token_divergence.h": "std::vector<double> student_logp, std::vector<double> teacher_logp, "
+                               "std::vector<double> p, std::vector<double> q",
     "cli/finite_number.h": "CLI::App& app, double& temperature",
     "cli/processes.h": "CLI::App& app, std::function<int()> visible_gpus",
     "cli/tensor_half.h": "CLI::App& app",
@@ -56,6 +58,8 @@ NAMES = {
     "cli/weights/rank_session.h": "std::function<int(Communicator&)> train_as_one_of",
     "cli/weights/shard_choice.h": "at::Device device, at::ScalarType dtype, Place place",
     "cli/weights/step_threads.h": "ModelOptions options, Trainer& trainer",
+    "cli/weights/teacher_model.h": "std::filesystem::path student_folder, ModelShape shape, "
+                                   "at::Device device, at::ScalarType dtype",
     "config/config_changes.h": "RunConfig& before, RunConfig& now, std::filesystem::path run",
     "context/context_builder.h": "Json metrics",
     "context/prompt_renderer.h": "std::filesystem::path path, std::uint32_t step, std::vector<Problem> problems, "
@@ -184,17 +188,23 @@ NAMES = {
     "text/tokenizer/pre_tokenizer.h": "SortedJson file, std::string text",
     "text/tokenizer/regex.h": "std::string text",
     "text/tokenizer/scanner.h": "std::string pattern, std::string text",
+    "trainer/distillation.h": "at::Tensor hidden, at::Tensor teacher_hidden, CausalLm& teacher",
     "trainer/gradient_pass.h": "std::vector<TargetSequence> sequences, double lr, MeanOver mean, "
                                "Objective& objective",
     "trainer/holdings.h": "ModelShape shape",
     "trainer/memory_plan.h": "ModelShape shape, at::Device device, at::ScalarType dtype",
     "trainer/objective.h": "Shaping shaping, bool off_policy, GradientPass& gradients, double lr, "
                            "PassBatch mini_batch, MeanOver mean",
+    "trainer/other_teacher.h": "std::filesystem::path folder, at::Device device, "
+                               "at::ScalarType dtype, std::vector<ScoreRequest> requests",
     "trainer/pretrain/document_objective.h": "GradientPass& gradients, double lr, "
                                              "std::vector<TrainingDocument> documents, MeanOver mean",
     "trainer/pretrain/document_trainer.h": "std::unique_ptr<Documents> documents, DocumentState& state",
     "trainer/sampler.h": "GroupSampler& sampler",
     "trainer/slow_teacher.h": "std::vector<ScoreRequest> requests",
+    "trainer/teacher_states.h": "CausalLm& teacher, std::vector<TargetSequence> shown, "
+                                "std::vector<std::size_t> numbers, double temperature, "
+                                "std::vector<TargetSequence> sequences, at::Device device",
     "trainer/train_state.h": "PromptStream stream, std::filesystem::path folder, "
                              "std::filesystem::path origin, std::filesystem::path checkpoint, "
                              "std::filesystem::path other_runs_checkpoint",

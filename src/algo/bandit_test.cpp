@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 
 #include "algo/gate_signal.h"
-#include "algo/sdpo.h"
 #include "algo/shaping.h"
+#include "algo/token_divergence.h"
 #include "core/rng.h"
 
 namespace antisd::inline algo {
@@ -87,7 +87,7 @@ double train(const std::string& setting, std::uint32_t steps,
     for (std::size_t r = 0; r < batch.size(); ++r) {
       Values by_logp(kTokens, 0);
       if (method.distils) {
-        by_logp = sdpo_loss(logp, told, method.sdpo.alpha).gradient;
+        by_logp = sdpo_loss(logp, told, method.distillation.alpha).gradient;
         for (double& value : by_logp)
           value /= kGroup;
       } else {

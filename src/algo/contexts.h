@@ -19,11 +19,14 @@ enum class ContextSource {
   kOther,   // a solution of another problem
   kWrong,   // an incorrect rollout of the same group
   kPrompt,  // the student's own prompt
+  // Chosen by the configuration:
+  kColumn,   // a column of the data set (context.column)
+  kCommand,  // what a program said (context.command)
 };
-inline constexpr std::size_t kContextSources = 8;
+inline constexpr std::size_t kContextSources = 10;
 
-// "peer", "dataset", "answer", "feedback", "none", "other", "wrong", "prompt": the names in rollout
-// rows and metrics.
+// "peer", "dataset", "answer", "feedback", "none", "other", "wrong", "prompt", "column",
+// "command": the names in rollout rows and metrics.
 const char* context_source_name(ContextSource source);
 
 struct Context {

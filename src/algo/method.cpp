@@ -119,6 +119,24 @@ Divergence divergence_of(const MethodRow& row, const MethodConfig& config) {
   return row.divergence.value_or(configured);
 }
 
+void set_distillation(const MethodConfig& config, Method& method) {
+  if (method.distils) {
+    method.distillation = {.top_k = config.sdpo.top_k, .alpha = config.sdpo.alpha};
+    method.teacher_ema = config.sdpo.teacher_ema;
+  } else if (method.name == "opd" && config.opd.distils()) {
+    const std::string& name = config.opd.divergence;
+    method.distils = true;
+    method.sign = 0;
+    method.distillation = {
+        .divergence = name == "forward-kl"   ? TokenDivergence::kForwardKl
+                      : name == "reverse-kl" ? TokenDivergence::kReverseKl
+                                             : TokenDivergence::kJsd,
+        .tokens = config.opd.top_k > 0 ? DistilledTokens::kTeachersTop : DistilledTokens::kAll,
+        .top_k = config.opd.top_k,
+        .alpha = config.opd.alpha};
+  }
+}
+
 // The configuration checks its own keys; this checks them together with the row.
 void check_gate(const Method& method) {
   const GateRules& gate = method.gate;
@@ -151,10 +169,11 @@ Method resolve_method(const MethodConfig& config, const LossConfig& loss) {
                 .lambda_max = config.lambda_max,
                 .lambda_slope = config.lambda_slope,
                 .gate = gate_rules(row, config.gate),
-                .sdpo = config.sdpo,
+                .other_teacher = !config.teacher.path.empty(),
                 .penalty = config.penalty,
                 .bonus = config.bonus.words.empty() ? 0 : config.bonus.size,
                 .loss = loss};
+  set_distillation(config, method);
   check_gate(method);
   // SD and OPD use only A and lambda u.
   if (!row.gated) return method;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "algo/gate.h"
+#include "algo/token_divergence.h"
 #include "config/run_config.h"
 
 namespace antisd::inline algo {
@@ -27,7 +28,7 @@ struct MethodRow {
   int sign = 0;                 // of the term: +1 descends the divergence, -1 ascends, 0 has none
   bool gated = false;           // warm-up and gate as configured; else open from step 0
   bool teacher = true;          // false: u = -s
-  bool distils = false;         // SDPO's loss instead of an advantage
+  bool distils = false;         // a divergence as the loss instead of an advantage
   std::optional<Divergence> divergence = {};
   std::optional<Composition> composition = {};
   std::optional<GateSignal> signal = {};
@@ -51,7 +52,9 @@ struct Method {
   double lambda_slope = 0;
   GateRules gate;
   SignalConfig signal;
-  SdpoConfig sdpo;
+  DivergenceRules distillation;  // where it distils
+  double teacher_ema = 0;        // of sdpo
+  bool other_teacher = false;    // method.teacher.path is set
   PenaltyConfig penalty;
   double bonus = 0;  // of the tokens in Shaping::bonus_ids
   LossConfig loss;
@@ -61,7 +64,9 @@ struct Method {
   // Whether a step needs contexts and a pass over them.
   bool needs_teacher() const { return distils || scores_teacher(); }
   // Whether the teacher has its own weights.
-  bool slow_teacher() const { return distils && sdpo.teacher_ema > 0; }
+  bool slow_teacher() const { return distils && teacher_ema > 0; }
+  // Whether the teacher's weights change while a step's mini-batches are applied.
+  bool teacher_moves() const { return !slow_teacher() && !other_teacher; }
   // Whether the gate reads the student's scores, so that the student is scored before the update.
   // (Several mini-batches or epochs need that too.)
   bool gates_on_student() const {

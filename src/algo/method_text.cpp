@@ -77,13 +77,11 @@ std::string method_text(const Method& method) {
     if (row.name == method.name) formula = row.formula;
   std::string text = fmt::format("{}: A_t = {}", method.name, formula);
   if (method.distils) {
-    text = fmt::format(
-        "{}: the divergence of student and teacher on the student's {} likeliest "
-        "tokens, alpha {}",
-        method.name, method.sdpo.top_k, method.sdpo.alpha);
-    if (method.sdpo.teacher_ema > 0)
-      text += fmt::format("; the teacher follows the weights at rate {}", method.sdpo.teacher_ema);
+    text = fmt::format("{}: {}", method.name, method.distillation.text());
+    if (method.teacher_ema > 0)
+      text += fmt::format("; the teacher follows the weights at rate {}", method.teacher_ema);
   }
+  if (method.other_teacher) text += "; the teacher is another model";
   if (method.sign != 0) {
     text += method.lambda_rule == LambdaRule::kPerplexity
                 ? fmt::format("; lambda = {} ln(ppl / tau) of each response, at most {}",

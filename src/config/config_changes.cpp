@@ -14,14 +14,15 @@
 namespace antisd::inline config {
 namespace {
 
-constexpr std::array<std::string_view, 18> kMeaning = {
-    "reward.kind",       "reward.command",    "reward.function",
-    "reward.correct_at", "reward.weight",     "reward.terms",
-    "reward.weights",    "reward.truncated",  "reward.relative_tolerance",
-    "data.train",        "data.map",          "data.template",
-    "model.path",        "data.chat_options", "method.name",
-    "context.templates", "pretrain.source",   "pretrain.new_model"};
-constexpr std::array<std::string_view, 13> kHarmless = {"record",
+constexpr std::array<std::string_view, 21> kMeaning = {
+    "reward.kind",         "reward.command",    "reward.function",
+    "reward.correct_at",   "reward.weight",     "reward.terms",
+    "reward.weights",      "reward.truncated",  "reward.relative_tolerance",
+    "data.train",          "data.map",          "data.template",
+    "model.path",          "data.chat_options", "method.name",
+    "context.templates",   "pretrain.source",   "pretrain.new_model",
+    "method.teacher.path", "context.column",    "context.command"};
+constexpr std::array<std::string_view, 14> kHarmless = {"record",
                                                         "checkpoint",
                                                         "eval",
                                                         "train.steps",
@@ -29,6 +30,7 @@ constexpr std::array<std::string_view, 13> kHarmless = {"record",
                                                         "reward.timeout_s",
                                                         "reward.memory_mb",
                                                         "reward.python",
+                                                        "context.timeout_s",
                                                         "reward.sandbox",
                                                         "reward.give_up_after",
                                                         "dist",
@@ -61,6 +63,8 @@ bool same_files(const std::vector<std::string>& a, const std::vector<std::string
 // Whether both values name the same files, spelled differently.
 bool is_respelled(std::string_view key, const RunConfig& before, const RunConfig& now) {
   if (key == "model.path") return same_file(before.model.path, now.model.path);
+  if (key == "method.teacher.path")
+    return same_file(before.method.teacher.path, now.method.teacher.path);
   if (key == "data.train") return same_files(before.data.train, now.data.train);
   if (key == "pretrain.source") return same_files(before.pretrain.source, now.pretrain.source);
   return false;

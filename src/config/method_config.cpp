@@ -163,6 +163,15 @@ void RunConfig::describe_gate() {
         "when no peer is correct: dataset shows the data set's solution, else its answer; feedback "
         "shows only the verdict on the response")
       .one_of({"dataset", "feedback"});
+  o.add("context.column", context.column,
+        "a column of the data set that the teacher is shown in place of a correct peer, e.g. hint; "
+        "a dot selects a member; context.fallback where it is empty. Empty: none");
+  o.add("context.command", context.command,
+        "program and arguments that say what the teacher is shown for each response, in place of a "
+        "correct peer (docs/methods.md); context.fallback where they say nothing. Empty: none");
+  o.add("context.timeout_s", context.timeout_s,
+        "time limit of context.command per response, in seconds of wall-clock time")
+      .above(0);
   o.add("context.max_solution_tokens", context.max_solution_tokens,
         "a longer solution is cut in the middle: the first 25 % and the last 75 % of this many "
         "tokens are kept")
@@ -187,6 +196,7 @@ void RunConfig::resolve() {
     options_.imply("rollout.max_sequence_tokens", fmt::format("data.max_prompt_tokens={}", half));
   }
   imply_objective();
+  imply_teacher();
   validate();
 }
 

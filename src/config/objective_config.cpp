@@ -113,15 +113,17 @@ void RunConfig::validate_objective() const {
                     reward.overlong_tokens, rollout.max_sequence_tokens),
         {.remedy = "DAPO uses a fifth of it"});
   }
-  if (method.name != "sdpo") return;
+  const bool distils = method.name == "sdpo" || (method.name == "opd" && method.opd.distils());
+  if (!distils) return;
   const LossConfig plain;
   for (const auto& [key, differs] :
        {std::pair("loss.aggregation", loss.aggregation != plain.aggregation),
         std::pair("loss.ratio", loss.ratio != plain.ratio),
         std::pair("loss.policy", loss.policy != plain.policy)}) {
     if (!differs) continue;
-    throw InputError(fmt::format("{} has no meaning for sdpo, whose loss is a divergence", key),
-                     {.where = key, .remedy = "leave it out, or use another method.name"});
+    throw InputError(
+        fmt::format("{} has no meaning for {}, whose loss is a divergence", key, method.name),
+        {.where = key, .remedy = "leave it out, or use another method.name"});
   }
 }
 

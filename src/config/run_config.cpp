@@ -11,6 +11,7 @@ namespace antisd::inline config {
 RunConfig::RunConfig() {
   describe_data_and_model();
   describe_method();
+  describe_teacher();
   describe_gate();
   describe_objective();
   describe_training();
@@ -252,6 +253,7 @@ void RunConfig::validate() const {
                    "\"gradients\""});
   }
   validate_method();
+  validate_teacher();
   validate_objective();
   validate_reward();
 }

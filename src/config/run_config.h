@@ -81,6 +81,21 @@ struct SdpoConfig {
   double teacher_ema = 0;  // 0: the teacher has the student's weights
 };
 
+// A model other than the student, as its teacher.
+struct TeacherConfig {
+  std::string path;  // empty: the model itself
+};
+
+// On-policy distillation.
+struct OpdConfig {
+  std::string divergence = "sampled";
+  std::int64_t top_k = 0;  // of the teacher; 0: the whole vocabulary
+  double alpha = 0.5;
+
+  // Whether the loss is a divergence of distributions, not an advantage.
+  bool distils() const { return divergence != "sampled"; }
+};
+
 // Fixed additions to the advantages of some tokens, as controls for what a teacher tells.
 struct BonusConfig {
   std::vector<std::string> words;
@@ -101,6 +116,8 @@ struct MethodConfig {
   std::string compose = "additive";
   GateConfig gate;
   SignalConfig signal;
+  TeacherConfig teacher;
+  OpdConfig opd;
   SdpoConfig sdpo;
   BonusConfig bonus;
   PenaltyConfig penalty;
@@ -110,6 +127,9 @@ struct ContextConfig {
   std::string control = "none";
   std::string peer = "rollout";
   std::string fallback = "dataset";
+  std::string column;   // of the data set, in place of a peer
+  std::string command;  // a program that says what is shown
+  double timeout_s = 10;
   std::int64_t max_solution_tokens = 3072;
   StringMap templates;
 };
@@ -303,6 +323,9 @@ class RunConfig {
   void describe_method();
   void describe_gate();
   void validate_method() const;
+  void describe_teacher();
+  void imply_teacher();
+  void validate_teacher() const;
   void describe_objective();
   void imply_objective();
   void validate_objective() const;

@@ -321,5 +321,49 @@ TEST(RunConfig, AnOverlongBufferIsShorterThanASequence) {
   EXPECT_THAT(error_of([&] { config.resolve(); }), HasSubstr("reward.overlong_tokens"));
 }
 
+TEST(TeacherConfig, OpdShowsAnotherModelTheStudentsPrompt) {
+  const auto control = [](const std::vector<std::string>& settings) {
+    RunConfig config;
+    for (const std::string& setting : settings)
+      config.options().assign(setting);
+    config.resolve();
+    return config.context.control;
+  };
+  EXPECT_EQ(control({"method.name=opd", "method.teacher.path=other"}), "prompt-alone");
+  EXPECT_EQ(control({"method.name=opd", "method.teacher.path=other", "context.control=none"}),
+            "none");
+  EXPECT_EQ(control({"method.name=opd", "method.teacher.path=other", "context.column=hint"}),
+            "none");
+  EXPECT_EQ(control({"method.name=sd", "method.teacher.path=other"}), "none");
+  EXPECT_EQ(control({"method.name=opd"}), "none");
+}
+
+TEST(TeacherConfig, RefusesWhatHasNoMeaning) {
+  const auto problem = [](const std::vector<std::string>& settings) -> std::string {
+    RunConfig config;
+    for (const std::string& setting : settings)
+      config.options().assign(setting);
+    try {
+      config.resolve();
+    } catch (const InputError& error) {
+      return error.message();
+    }
+    return "";
+  };
+  for (const char* name : {"grpo", "antisd-no-teacher"})
+    EXPECT_THAT(problem({fmt::format("method.name={}", name), "method.teacher.path=other"}),
+                ::testing::HasSubstr("has no teacher"));
+  EXPECT_THAT(
+      problem({"method.name=sdpo", "method.teacher.path=other", "method.sdpo.teacher_ema=0.1"}),
+      ::testing::HasSubstr("follow the student"));
+  EXPECT_EQ(problem({"method.name=sdpo", "method.teacher.path=other"}), "");
+  EXPECT_THAT(problem({"method.opd.alpha=1"}), ::testing::HasSubstr("makes the loss 0"));
+  EXPECT_THAT(problem({"method.name=opd", "method.opd.divergence=jsd", "loss.ratio=sequence"}),
+              ::testing::HasSubstr("no meaning for opd"));
+  EXPECT_EQ(problem({"method.name=opd", "loss.ratio=sequence"}), "");
+  EXPECT_THAT(problem({"context.column=hint", "context.control=wrong"}),
+              ::testing::HasSubstr("does not show the column 'hint'"));
+}
+
 }  // namespace
 }  // namespace antisd::inline config

@@ -15,13 +15,15 @@ ContextBuilder::ContextBuilder(const ContextConfig& config, const std::string& t
       renderer_(renderer) {}
 
 std::int64_t ContextBuilder::build(const PromptBatch& prompts, ResponseBatch& batch,
-                                   std::int64_t positions) const {
+                                   std::int64_t positions,
+                                   std::span<const std::string> told) const {
   std::int64_t cut = 0;
+  ANTISD_CHECK(config_.command.empty() || told.size() == batch.size());
   ANTISD_CHECK_EQ(prompts.prompts.size(), batch.groups.size());
   for (std::size_t p = 0; p < batch.groups.size(); ++p) {
     ResponseGroup& group = batch.groups[p];
     const Problem& problem = *prompts.prompts[p].problem;
-    std::vector<Solution> shown = solutions(prompts, batch, p);
+    std::vector<Solution> shown = solutions(prompts, batch, p, told);
     for (std::size_t i = 0; i < group.responses.size(); ++i) {
       Response& response = group.responses[i];
       if (response.verdict.failed()) continue;
@@ -54,14 +56,15 @@ void ContextBuilder::cut_to_fit(const Problem& problem, Solution& solution, std:
 }
 
 std::vector<Solution> ContextBuilder::solutions(const PromptBatch& prompts,
-                                                const ResponseBatch& batch,
-                                                std::size_t group) const {
+                                                const ResponseBatch& batch, std::size_t group,
+                                                std::span<const std::string> told) const {
   const std::size_t size = batch.group_size();
   if (config_.control == "prompt-alone")
     return std::vector<Solution>(size, {ContextSource::kPrompt, ""});
   if (config_.control == "other-problem") {
     // What the next problem's responses are shown; of the same kind and length, but no help.
-    std::vector<Solution> shown = own_solutions(prompts, batch, (group + 1) % batch.groups.size());
+    std::vector<Solution> shown =
+        own_solutions(prompts, batch, (group + 1) % batch.groups.size(), told);
     for (Solution& solution : shown)
       if (solution.source != ContextSource::kFeedback) solution.source = ContextSource::kOther;
     return shown;
@@ -72,7 +75,7 @@ std::vector<Solution> ContextBuilder::solutions(const PromptBatch& prompts,
       shown.push_back(peer ? Solution{ContextSource::kWrong, *peer} : Solution());
     return shown;
   }
-  return own_solutions(prompts, batch, group);
+  return own_solutions(prompts, batch, group, told);
 }
 
 std::vector<std::optional<std::string>> ContextBuilder::peers(const PromptBatch& prompts,
@@ -96,9 +99,19 @@ std::vector<std::optional<std::string>> ContextBuilder::peers(const PromptBatch&
 }
 
 std::vector<Solution> ContextBuilder::own_solutions(const PromptBatch& prompts,
-                                                    const ResponseBatch& batch,
-                                                    std::size_t group) const {
+                                                    const ResponseBatch& batch, std::size_t group,
+                                                    std::span<const std::string> told) const {
+  if (!config_.column.empty())
+    return std::vector<Solution>(batch.group_size(), from_row(*prompts.prompts[group].problem));
   std::vector<Solution> shown;
+  for (std::size_t i = 0; i < batch.group_size() && !config_.command.empty(); ++i) {
+    const std::string text = text_after_last(told[group * batch.group_size() + i], "</think>");
+    shown.push_back(text.empty() ? fallback(*prompts.prompts[group].problem)
+                                 : Solution{ContextSource::kCommand,
+                                            shorten_solution(renderer_.tokenizer(), text,
+                                                             config_.max_solution_tokens)});
+  }
+  if (!config_.command.empty()) return shown;
   for (const auto& peer : peers(prompts, group, batch.groups[group], /*correct=*/true))
     shown.push_back(peer ? Solution{ContextSource::kPeer, *peer}
                          : fallback(*prompts.prompts[group].problem));
@@ -116,6 +129,14 @@ Solution ContextBuilder::fallback(const Problem& problem) const {
   }
   if (problem.answer.empty()) return {};
   return {ContextSource::kAnswer, fill_template(templates_.answer, {{"answer", problem.answer}})};
+}
+
+Solution ContextBuilder::from_row(const Problem& problem) const {
+  if (config_.column.empty()) return fallback(problem);
+  const std::string text = text_after_last(column_text(problem, config_.column), "</think>");
+  if (text.empty()) return fallback(problem);
+  return {ContextSource::kColumn,
+          shorten_solution(renderer_.tokenizer(), text, config_.max_solution_tokens)};
 }
 
 std::string ContextBuilder::solution_of(const Response& response) const {

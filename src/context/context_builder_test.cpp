@@ -337,5 +337,34 @@ TEST_F(ContextControlTest, ThePromptAloneIsTheStudents) {
   EXPECT_EQ(sources_[0], ContextSource::kPrompt);
 }
 
+// Every response is shown the column, whatever its peers are; an empty one falls back.
+TEST_F(ContextBuilderTest, AColumnOfTheDataSetIsShownInPlaceOfAPeer) {
+  config_.column = "extra.hint";
+  problem_.row = {{"extra", {{"hint", "Use fingers."}, {"level", 3}}}, {"note", nullptr}};
+  PromptBatch prompts;
+  prompts.prompts.push_back({.id = "p", .index = 0, .problem = &problem_, .ids = {}});
+  ResponseBatch batch;
+  batch.groups.push_back({{response_with("two", 1.0), response_with("three", 0.0)}});
+  builder().build(prompts, batch);
+  for (const Response& response : batch.groups[0].responses) {
+    EXPECT_EQ(response.context.source, ContextSource::kColumn);
+    EXPECT_EQ(response.context.prompt_ids,
+              renderer_.encode(builder().teacher_messages(
+                  problem_, {ContextSource::kColumn, "Use fingers."}, response.verdict)));
+  }
+  config_.column = "note";
+  EXPECT_EQ(builder().from_row(problem_).source, ContextSource::kDataset);
+  EXPECT_EQ(builder().from_row(problem_).text, "Count.");
+}
+
+TEST_F(ContextBuilderTest, AColumnThatIsNotThereOrNotTextIsRefusedByName) {
+  problem_.row = {{"extra", {{"hint", "Use fingers."}, {"level", 3}}}};
+  const auto problem = [&](const char* column) {
+    return testing::error_of([&] { column_text(problem_, column); });
+  };
+  EXPECT_THAT(problem("hint"), HasSubstr("no column 'hint'; the row has: extra.hint, extra.level"));
+  EXPECT_THAT(problem("extra.level"), HasSubstr("'extra.level' is not text but number"));
+}
+
 }  // namespace
 }  // namespace antisd::inline context

@@ -199,8 +199,18 @@ enum class RawKind {
   kStatements,
   kRllm,
   kAceCode,
+  kApps,
+  kTruth,  // verl's and Dolci-RLZero's: the ground truth is tests
   kNone
 };
+
+// The ground truth of a row whose prompt is a chat or a text; null if it has none.
+const Json* truth_of(const Json& row) {
+  if (is_verl_row(row)) return &row["reward_model"]["ground_truth"];
+  const auto truth = row.find("ground_truth");
+  const bool asked = row.contains("messages") || row.contains("prompt");
+  return truth != row.end() && asked ? &*truth : nullptr;
+}
 
 bool has_rllm_tests(const Json& row) {
   const auto tests = row.find("tests");
@@ -229,13 +239,48 @@ RawKind raw_kind_of(const Json& row) {
   if (has(row, {"problem", "sample_tests", "starter_code"})) return RawKind::kStatements;
   if (has(row, {"question", "test_cases"})) return RawKind::kAceCode;
   if (row.contains("problem") && has_rllm_tests(row)) return RawKind::kRllm;
+  if (has(row, {"question", "input_output"})) return RawKind::kApps;
+  if (const Json* truth = truth_of(row); truth != nullptr && holds_code_tests(*truth))
+    return RawKind::kTruth;
   return RawKind::kNone;
 }
 
 struct Parts {
-  std::string problem, solution;
+  Json problem;  // text, or a list of chat messages
+  std::string solution;
   Json tests;
 };
+
+// The first of APPS's and TACO's solutions, which are a list or JSON text of one.
+std::string first_solution(const Context& context) {
+  const auto found = context.row.find("solutions");
+  if (found == context.row.end() || found->is_null()) return "";
+  Json list = *found;
+  if (list.is_string()) {
+    const std::string text = list.get<std::string>();
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos) return "";
+    list = parse_json(text, context.where + ": solutions");
+  }
+  return list.is_array() && !list.empty() && list[0].is_string() ? list[0].get<std::string>() : "";
+}
+
+Parts apps_parts(const Context& context) {
+  const auto starter = context.row.find("starter_code");
+  const bool given = starter != context.row.end() && starter->is_string();
+  const std::string& question = text(context, "question");
+  return {given ? with_starter_code(question, context) : question, first_solution(context),
+          input_output_tests(context.row["input_output"], given ? starter->get<std::string>() : "",
+                             context.where + ": input_output")};
+}
+
+Parts truth_parts(const Context& context) {
+  const char* column = context.row.contains("messages") ? "messages" : "prompt";
+  const auto asked = context.row.find(column);
+  if (asked == context.row.end() || !(asked->is_string() || asked->is_array()))
+    throw_misfit(fmt::format("'{}' is neither text nor a list of messages", column), context);
+  return {*asked, "",
+          code_tests_of_truth(*truth_of(context.row), context.where + ": ground_truth")};
+}
 
 Parts convert(const Context& context, RawKind kind) {
   switch (kind) {
@@ -261,6 +306,10 @@ Parts convert(const Context& context, RawKind kind) {
     }
     case RawKind::kAceCode:
       return {text(context, "question"), "", asserts("", lines(context, "test_cases"))};
+    case RawKind::kApps:
+      return apps_parts(context);
+    case RawKind::kTruth:
+      return truth_parts(context);
     case RawKind::kNone:
       break;
   }
@@ -270,7 +319,7 @@ Parts convert(const Context& context, RawKind kind) {
 }
 
 std::string id_of(const Json& row, RawKind kind, const std::string& fallback) {
-  for (const char* column : {"id", "task_id", "question_id"}) {
+  for (const char* column : {"id", "task_id", "question_id", "problem_id"}) {
     const auto id = row.find(column);
     if (id == row.end()) continue;
     if (id->is_string()) return id->get<std::string>();
@@ -291,7 +340,9 @@ std::optional<Json> native_code_row(const Json& row, const std::string& where,
   const RawKind kind = raw_kind_of(row);
   Parts parts = convert({row, where}, kind);
   if (parts.tests.is_null()) return std::nullopt;
-  Json native = {{"id", id_of(row, kind, fallback_id)}, {"problem", std::move(parts.problem)}};
+  Json native = {{"id", id_of(row, kind, fallback_id)}};
+  const char* column = parts.problem.is_string() ? "problem" : "prompt";
+  native[column] = std::move(parts.problem);
   if (parts.tests["kind"] == "asserts" && !parts.solution.empty()) {
     Json names = asked_names(parts.solution, parts.tests["code"].get_ref<const std::string&>());
     if (!names.empty()) parts.tests["names"] = std::move(names);

@@ -10,6 +10,10 @@
 //   rllm / DeepCoder                                problem, tests ({inputs, outputs}, a list of
 //                                                   {input, output}, or {functional})
 //   AceCode                                         question, test_cases
+//   APPS, TACO                                      question, input_output (JSON text)
+//   verl's code rows                                reward_model.ground_truth: JSON text with
+//                                                   inputs and outputs, or a list of asserts
+//   Dolci-RLZero's code rows                        messages | prompt, ground_truth: the same
 //
 // Tests keep their inputs, expected outputs, tolerances and comparisons. Note:
 // - EvalPlus's own files hold inputs without outputs. The test made from such a row runs the
@@ -33,6 +37,12 @@ bool is_raw_code_row(const Json& row);
 // `fallback_id` are used for rows without their own.
 std::optional<Json> native_code_row(const Json& row, const std::string& where,
                                     const std::string& source, const std::string& fallback_id);
+
+// Tests of {"inputs", "outputs", "fn_name"?}, as text or parsed; null if there are none.
+Json input_output_tests(Json given, const std::string& starter_code, const std::string& where);
+// Whether a ground truth is tests and not an answer, and those tests.
+bool holds_code_tests(const Json& truth);
+Json code_tests_of_truth(Json truth, const std::string& where);
 
 // The test code of a row of EvalPlus's own files (evalplus_rows.cpp). Inputs are JSON text.
 Json evalplus_tests(const Json& row, const std::string& where);

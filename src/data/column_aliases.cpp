@@ -37,6 +37,20 @@ bool can_be(const std::string& column, const Json& value) {
   return value.is_string() || value.is_number();
 }
 
+// Forms that count only where no column has a usual name: a chat that ends with the user, and an
+// answer in a list of one, as in Dolci-RLZero.
+std::optional<std::string> find_rare_form(const Json& row, const std::string& column) {
+  const auto value = row.find(column == "problem" ? "messages" : "ground_truth");
+  if (value == row.end() || !value->is_array() || value->empty()) return std::nullopt;
+  if (column == "problem") {
+    const Json& last = value->back();
+    const bool asks = last.is_object() && last.value("role", Json()) == "user";
+    return asks ? std::optional<std::string>("messages") : std::nullopt;
+  }
+  const bool one = value->size() == 1 && ((*value)[0].is_string() || (*value)[0].is_number());
+  return one ? std::optional<std::string>("ground_truth") : std::nullopt;
+}
+
 std::string_view trimmed_line(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return {};
@@ -81,7 +95,8 @@ std::optional<std::string> find_alias(const Json& row, const std::string& column
   if (found.size() == 1 && lower(found[0]) == "instruction" && input != row.end() &&
       holds_text(*input))
     found.push_back("input");
-  if (found.size() <= 1) return found.empty() ? std::nullopt : std::optional(found.front());
+  if (found.empty()) return find_rare_form(row, column);
+  if (found.size() == 1) return found.front();
   throw InputError(
       fmt::format("'{}' could be any of the columns {}", column, fmt::join(found, ", ")),
       {.where = where,

@@ -112,6 +112,26 @@ std::string answer_text(Json& value, bool verl, const std::string& where) {
   throw_type("answer", value, "text or a number", where);
 }
 
+// A verl row with a column `answer` beside its ground truth must not say two things.
+void check_same_answer(Json& row, const Json& answer, const std::string& where) {
+  const auto text_of = [&](Json value) {
+    const std::string text = answer_text(value, /*verl=*/true, where);
+    return answer_after_marks(text).value_or(text);
+  };
+  const Json& truth = *find_path(row, "reward_model.ground_truth");
+  if (!truth.is_string() && !truth.is_number()) return;
+  const std::string ours = text_of(answer), theirs = text_of(truth);
+  if (ours == theirs) return;
+  const auto shown = [](const std::string& text) {
+    return replace_invalid_utf8(text.substr(0, 60));  // the cut may be inside a character
+  };
+  throw InputError(fmt::format("'answer' is '{}' and 'reward_model.ground_truth' is '{}'",
+                               shown(ours), shown(theirs)),
+                   {.where = where,
+                    .remedy = "choose: data.map = {answer = \"reward_model.ground_truth\"} (--map "
+                              "answer=reward_model.ground_truth)"});
+}
+
 std::vector<ChatMessage> read_messages(Json& list, const std::string& where) {
   std::vector<ChatMessage> messages;
   for (Json& entry : list) {
@@ -164,6 +184,10 @@ Json to_row(const Problem& problem) {
   if (!problem.tests.is_null()) row["tests"] = problem.tests;
   row["source"] = problem.source;
   return row;
+}
+
+const Json* find_column(const Json& row, const std::string& column) {
+  return find_path(const_cast<Json&>(row), column);  // which only reads it
 }
 
 bool is_verl_row(const Json& row) {
@@ -261,6 +285,7 @@ void ProblemParser::read_stated_answer(Problem& problem) {
 
 void ProblemParser::read_answer(Json& row, bool verl, const std::string& where, Problem& problem) {
   Json* value = find(row, "answer", where);
+  if (value != nullptr && verl && !map_.contains("answer")) check_same_answer(row, *value, where);
   bool from_verl = false;
   if (value == nullptr && verl) {
     value = find_path(row, "reward_model.ground_truth");

@@ -45,6 +45,9 @@ Json to_row(const Problem& problem);
 // ("prompt.0").
 using ColumnMap = std::map<std::string, std::string>;
 
+// The value of a column of a row, by its name as in ColumnMap; null if the row has none.
+const Json* find_column(const Json& row, const std::string& column);
+
 // Whether a row has verl's columns.
 bool is_verl_row(const Json& row);
 

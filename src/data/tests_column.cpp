@@ -39,6 +39,9 @@ Json checked_tests(Json tests, const std::string& where) {
   const std::string& kind = tests["kind"].get_ref<const std::string&>();
   if (kind == "asserts" || kind == "functional") {
     need_text(tests, "code", where);
+    if (tests["code"].get_ref<const std::string&>().find_first_not_of(" \t\r\n") ==
+        std::string::npos)
+      throw_tests("'tests' has an empty 'code', which every program would pass", where);
     if (kind == "functional") need_text(tests, "entry_point", where);
     return tests;
   }

@@ -50,6 +50,7 @@ StateForm form_of(const RankDivision& ranks, double memory, const PlanOf& plan_o
                      .offload = division.offload,
                      .needed = plan.needed(),
                      .on_host = plan.total(MemoryTime::kOnHost),
+                     .teacher_on_host = plan.teacher_on_host(),
                      .fits = plan.needed() <= memory,
                      .whole_between = division.whole_between};
   };
@@ -76,7 +77,9 @@ std::vector<StateForm> possible_forms(const RunConfig& config, const SetForms& s
                                       .shard = shard,
                                       .offload = offload},
                                      room.device, plan_of);
-      if (set.offload || form.on_host <= room.host) forms.push_back(form);
+      // Without an offload, only a teacher at rest is on the host, whatever the form.
+      const bool has_room = offload == Offload::kNone || form.on_host <= room.host;
+      if (set.offload || has_room) forms.push_back(form);
     }
   }
   return forms;
@@ -113,7 +116,7 @@ RankDivision division_of(const PlanInput& input, const StateForm& form) {
 MemoryPlan memory_of(const PlanInput& input, const RankDivision& ranks, double memory) {
   const RunConfig& config = input.config;
   return plan_memory(input.shape, config, resolve_method(config.method, config.loss),
-                     at::Device(at::kCUDA), dtype_of(config), ranks, memory);
+                     at::Device(at::kCUDA), dtype_of(config), ranks, memory, input.teacher);
 }
 
 double available_on(const Card& card) {

@@ -35,6 +35,7 @@ struct PlanInput {
   const ModelShape& shape;
   Machine machine;
   SetForms set;
+  const ModelShape* teacher = nullptr;  // of method.teacher.path
 };
 
 // One form of dist.shard and optim.offload on the machine.
@@ -42,6 +43,7 @@ struct StateForm {
   Shard shard = Shard::kNone;
   Offload offload = Offload::kNone;
   double needed = 0, on_host = 0;  // bytes of a rank
+  double teacher_on_host = 0;      // of those on the host, what is a teacher's at rest
   bool fits = false;
   bool whole_between = true;  // RankDivision's
 };

@@ -20,7 +20,7 @@ void check_machine(const Machine& machine) {
 }
 
 void add_seconds(const PlanInput& input, const Lengths& lengths, RunPlan& plan) {
-  const auto& [config, shape, machine, set] = input;
+  const auto& [config, shape, machine, set, teacher] = input;
   const StepModel model(config, shape, machine, plan.ranks, plan.memory.kept_layers);
   plan.step = model.step(lengths, plan.cache_bytes);
   const Rates& rates = model.pass_time().rates();
@@ -52,7 +52,7 @@ double RunPlan::hours() const {
 }
 
 RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
-  const auto& [config, shape, machine, set] = input;
+  const auto& [config, shape, machine, set, teacher] = input;
   check_machine(machine);
   RunPlan plan{.model = config.model.path,
                .parameters = static_cast<double>(shape.parameter_count()),
@@ -81,6 +81,10 @@ RunPlan plan_run(const PlanInput& input, const Lengths& lengths) {
     plan.notes.emplace_back("evaluation without the time of top-p's filter: no rate is measured");
   if (plan.fits && dtype_of(config) == at::kFloat)
     plan.notes.emplace_back("seconds are those of 16-bit weights: fp32 has no rates");
+  if (plan.fits && teacher != nullptr)
+    plan.notes.emplace_back(
+        "scoring has the seconds of a teacher of the model's own size, without the copy of its "
+        "weights to the device");
   if (plan.fits && shape.lora)
     plan.notes.emplace_back(
         "passes have the seconds of a whole model's: the gradients of frozen weights, which are "

@@ -201,7 +201,8 @@ double StepModel::score_all(const std::vector<PassSequence>& sequences) const {
 
 void StepModel::add_scoring(const std::vector<GroupLengths>& groups, StepTime& step) const {
   const bool several = config_.train.minibatches * config_.train.epochs > 1;
-  if (method_.scores_teacher() || (method_.distils && !method_.slow_teacher() && several))
+  const bool moves = method_.teacher_moves() && several;
+  if (method_.scores_teacher() || (method_.distils && (moves || method_.other_teacher)))
     step.scoring += score_all(teacher_sequences_of(groups, config_));
   if (several || method_.gates_on_student() || config_.reward.kl_coef > 0)
     step.scoring += score_all(student_sequences_of(groups));
@@ -212,9 +213,10 @@ double StepModel::pass_seconds(std::span<const PassSequence> own,
                                std::span<const PassSequence> shown) const {
   const PassWork work = time_.work_of(own);
   double seconds = time_.forward(work) + time_.head(work) + time_.backward(work, recomputed_);
-  if (method_.distils) {  // its teacher runs in the same pass
+  if (method_.distils) {  // its teacher runs in the same pass, unless it is another model
     const PassWork teacher = time_.work_of(shown);
-    seconds += time_.forward(teacher) + 2 * time_.head(teacher);
+    seconds += 2 * time_.head(teacher);
+    if (!method_.other_teacher) seconds += time_.forward(teacher);
   }
   return seconds;
 }
@@ -237,7 +239,7 @@ void StepModel::add_update(const std::vector<GroupLengths>& groups, StepTime& st
   // Gradients of layers travel while others are computed; with divided weights, so do the layers,
   // once for each forward and for the backward pass.
   const bool divided = ranks_.shard == Shard::kWeights;
-  const int fetches = method_.distils && !method_.slow_teacher() ? 3 : 2;
+  const int fetches = method_.distils && method_.teacher_moves() ? 3 : 2;
   const double sent_layers =
       spread(kElementBytes * held_.sent_of_layers(), ranks_.size) +
       (divided ? fetches * spread(kElementBytes * held_.whole_layers(), ranks_.members) : 0);

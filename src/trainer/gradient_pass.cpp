@@ -81,6 +81,11 @@ void go_back(CausalLm& model, const PassView& pass, const Derivative& derivative
 
 void look_as_teacher(const CausalLm& teacher, std::span<const TargetSequence> shown,
                      const GradientPassOptions& options, PassView& pass) {
+  if (options.states != nullptr) {
+    pass.teacher_hidden = options.states->hidden_of(pass.sequences, pass.hidden.device());
+    pass.teacher = options.states->scores_of(pass.sequences);
+    return;
+  }
   const at::NoGradGuard no_grad;
   const Passage passage = lay_out(shown, teacher.device(), options.pack);
   pass.teacher_hidden = hidden_before_targets(teacher, passage);
@@ -129,6 +134,13 @@ std::vector<IndexRange> cut_sequences(std::span<const TargetSequence> sequences,
   return std::ssize(runs) >= at_least ? runs : cut_evenly(items, at_least);
 }
 
+std::vector<IndexRange> micro_batches_of(std::span<const TargetSequence> sequences,
+                                         const GradientPassOptions& options,
+                                         const Communicator& ranks) {
+  return cut_sequences(sequences, options.micro_batch_tokens,
+                       options.micro_batches > 0 ? options.micro_batches : ranks.size());
+}
+
 MeanOver mean_over(std::span<const TargetSequence> sequences) {
   MeanOver mean{.tokens = 0, .sequences = std::ssize(sequences)};
   for (const TargetSequence& sequence : sequences)
@@ -149,9 +161,7 @@ UpdateReport GradientPass::update(double lr, const PassBatch& batch, MeanOver me
 }
 
 void GradientPass::add_gradients(const PassBatch& batch, MeanOver mean, Objective& objective) {
-  const std::vector<IndexRange> runs =
-      cut_sequences(batch.sequences, options_.micro_batch_tokens,
-                    options_.micro_batches > 0 ? options_.micro_batches : ranks_.size());
+  const std::vector<IndexRange> runs = micro_batches_of(batch.sequences, options_, ranks_);
   const bool sums = ranks_.size() > 1 || runs.size() > 1;
   std::vector<MicroBatchResult> results(runs.size());
   std::vector<at::Tensor> loss_sums(runs.size());
@@ -230,8 +240,12 @@ void GradientPass::find_culprit(const PassBatch& batch, MeanOver mean, Objective
   std::size_t own = batch.sequences.size();  // none
   std::optional<NotFiniteError> error;
   optimizer_.make_whole();  // each rank makes passes of its own
-  for (auto s = static_cast<std::size_t>(ranks_.rank()); s < batch.sequences.size() && !error;
-       s += size) {
+  for (std::size_t s = 0; s < batch.sequences.size() && !error; ++s) {
+    // What another model saw of a sequence is on one rank.
+    const bool is_own = options_.states != nullptr
+                            ? options_.states->has(batch.sequences[s].number)
+                            : s % size == static_cast<std::size_t>(ranks_.rank());
+    if (!is_own) continue;
     try {
       const Forward alone = look(batch, {s, s + 1}, mean, objective);
       go_back(model_, alone.view, alone.derivative);

@@ -22,6 +22,7 @@
 #include "model/not_finite.h"
 #include "optim/adamw.h"
 #include "trainer/objective.h"
+#include "trainer/teacher_states.h"
 
 namespace antisd::inline trainer {
 
@@ -43,6 +44,8 @@ struct GradientPassOptions {
   PackOptions pack = {};
   std::string noun = "response";      // name of a sequence in messages
   const CausalLm* teacher = nullptr;  // for objectives that need one
+  // In place of the teacher's passes: what another model saw before the update. Borrowed.
+  const TeacherStates* states = nullptr;
 };
 
 // The sequences of a mini-batch; `shown` are the same targets after the teacher's prompts, if the
@@ -94,6 +97,11 @@ class GradientPass {
   OnMicroBatch on_micro_batch_;
   std::int64_t tokens_ = 0;
 };
+
+// The micro-batches of a mini-batch. Micro-batch i is the work of rank i modulo their number.
+std::vector<IndexRange> micro_batches_of(std::span<const TargetSequence> sequences,
+                                         const GradientPassOptions& options,
+                                         const Communicator& ranks);
 
 // Runs of at most `limit` tokens; tokens that neighbours share count once. With `at_least` > 1 and
 // fewer such runs, that many runs of about the same cost, or fewer where sequences are too unequal

@@ -17,6 +17,7 @@ namespace antisd::inline trainer {
 namespace {
 
 constexpr const char* kCachePart = "keys and values";
+constexpr const char* kTeacherPart = "teacher";
 constexpr const char* kStepsPart = "chunks and steps";
 constexpr int kGradientsInFlight = 2;  // blocks, of AdamW with ShardOptions::gradients
 
@@ -40,8 +41,10 @@ double sum_of(const std::vector<MemoryPart>& parts) {
 class Planner {
  public:
   Planner(const ModelShape& shape, const RunConfig& config, const Method& method, at::Device device,
-          at::ScalarType dtype, const RankDivision& ranks, std::size_t kept_layers)
+          at::ScalarType dtype, const RankDivision& ranks, std::size_t kept_layers,
+          const ModelShape* teacher)
       : shape_(shape),
+        teacher_(teacher),
         config_(config),
         method_(method),
         device_(device),
@@ -69,6 +72,7 @@ class Planner {
     add_model();
     if (device_.is_cuda()) add("workspaces", kWorkspaceBytes, MemoryTime::kAlways, "of cuBLAS");
     add_copies();
+    if (teacher_ != nullptr) add_other_teacher(*teacher_);
     if (!documents_) add_sampling();
     add_sums();
     add_backward_pass();
@@ -139,6 +143,24 @@ class Planner {
       add("teacher", (fp32_ ? 4 : 4 + element_) * held_.trainable(), MemoryTime::kAlways,
           fp32_ ? "4 bytes a parameter" : "4 + 2 bytes a parameter");
     }
+  }
+
+  // A teacher that is another model is on a GPU while it scores. For a divergence its states then
+  // rest on the host, and its head stays for the update.
+  void add_other_teacher(const ModelShape& teacher) {
+    const Holdings held(teacher, {});
+    const double bytes = element_ * held.all();
+    const bool rests = !device_.is_cpu();
+    add(kTeacherPart, bytes, rests ? MemoryTime::kOnHost : MemoryTime::kAlways,
+        each() + ": another model" + (rests ? ", at rest" : ""));
+    if (rests) add(kTeacherPart, bytes, MemoryTime::kScoring, each() + ": another model");
+    if (!method_.distils) return;
+    const double head = element_ * static_cast<double>(teacher.vocabulary * teacher.hidden);
+    const double own = std::ceil(responses_ / ranks_.size) * longest_;  // tokens
+    for (const MemoryTime when : {MemoryTime::kScoring, MemoryTime::kUpdate})
+      add("teacher's head", head, when, "for the divergence");
+    add("teacher's states", own * element_ * static_cast<double>(teacher.hidden),
+        rests ? MemoryTime::kOnHost : MemoryTime::kUpdate, fmt::format("at most: {} tokens", own));
   }
 
   void add_sampling() {
@@ -247,8 +269,10 @@ class Planner {
         {"gradients", counted ? 0 : element_ * head(), MemoryTime::kUpdate, "the head's"},
         head_chunks(/*backward=*/true, fp32_ ? 0 : 4 * head())};
     if (method_.distils) {
+      // fp32 values of each word: log-probabilities of both, probabilities or ratios, gradients.
+      const double values = method_.distillation.tokens == DistilledTokens::kStudentsTop ? 4 : 7;
       parts.push_back({"divergence chunks",
-                       256 * static_cast<double>(shape_.vocabulary) * 16 + 4 * head(),
+                       256 * static_cast<double>(shape_.vocabulary) * 4 * values + 4 * head(),
                        MemoryTime::kUpdate, "two distributions of 256 tokens"});
     }
     return parts;
@@ -309,13 +333,18 @@ class Planner {
 
   // One layer at a time; then the head over the states, of which those before targets are selected.
   void add_scoring() {
-    double largest = 0;
+    double largest = 0, states_of_token = states_;
     for (const LayerActivations& layer : layers_)
       largest = std::max(largest, layer.inference);
+    if (teacher_ != nullptr) {
+      states_of_token = std::max(states_, static_cast<double>(teacher_->hidden));
+      for (const LayerShape& layer : teacher_->layers)
+        largest = std::max(largest, layer_activations(*teacher_, layer, device_, dtype_).inference);
+    }
     const std::string batch = fmt::format("a batch of {} tokens", tokens_);
     const MemoryPart layer{"layer's values", tokens_ * largest, MemoryTime::kScoring, batch};
-    const MemoryPart states{"states", tokens_ * 2 * element_ * states_, MemoryTime::kScoring,
-                            batch};
+    const MemoryPart states{"states", tokens_ * 2 * element_ * states_of_token,
+                            MemoryTime::kScoring, batch};
     const MemoryPart chunks = head_chunks(/*backward=*/false, 0);
     const bool in_layer = layer.bytes > states.bytes + chunks.bytes;
     for (const MemoryPart& part : in_layer ? std::vector{layer} : std::vector{states, chunks})
@@ -333,6 +362,7 @@ class Planner {
   }
 
   const ModelShape& shape_;
+  const ModelShape* teacher_;  // another model, or null
   const RunConfig& config_;
   const Method& method_;
   at::Device device_;
@@ -374,6 +404,13 @@ double MemoryPlan::total(MemoryTime when) const {
   return sum;
 }
 
+double MemoryPlan::teacher_on_host() const {
+  double sum = 0;
+  for (const MemoryPart& part : parts)
+    if (part.when == MemoryTime::kOnHost && part.name.starts_with(kTeacherPart)) sum += part.bytes;
+  return sum;
+}
+
 double MemoryPlan::beside_cache() const {
   double sum = total(MemoryTime::kAlways);
   for (const MemoryPart& part : parts)
@@ -406,17 +443,18 @@ double MemoryPlan::cache_bytes(double memory) const {
 
 MemoryPlan plan_memory_keeping(std::size_t kept_layers, const ModelShape& shape,
                                const RunConfig& config, const Method& method, at::Device device,
-                               at::ScalarType dtype, const RankDivision& ranks) {
+                               at::ScalarType dtype, const RankDivision& ranks,
+                               const ModelShape* teacher) {
   return Planner(shape, config, method, device, dtype, ranks,
-                 std::min(kept_layers, shape.layers.size()))
+                 std::min(kept_layers, shape.layers.size()), teacher)
       .plan();
 }
 
 MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const Method& method,
                        at::Device device, at::ScalarType dtype, const RankDivision& ranks,
-                       double memory) {
+                       double memory, const ModelShape* teacher) {
   const auto with = [&](std::size_t kept) {
-    return plan_memory_keeping(kept, shape, config, method, device, dtype, ranks);
+    return plan_memory_keeping(kept, shape, config, method, device, dtype, ranks, teacher);
   };
   const std::string& recompute = config.model.gradient_checkpointing;
   // Divided weights are fetched for the backward pass of a layer as it is recomputed.

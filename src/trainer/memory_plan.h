@@ -42,6 +42,7 @@ struct MemoryPlan {
   std::size_t layers = 0, kept_layers = 0;  // whose activations an update keeps: the last ones
 
   double total(MemoryTime when) const;
+  double teacher_on_host() const;  // of what is on the host, a teacher's weights and states
   // What sampling holds beside the keys and values, permanent tensors included.
   double beside_cache() const;
   // The most that a phase needs; sampling with the smallest cache that the engine accepts.
@@ -54,15 +55,17 @@ struct MemoryPlan {
 };
 
 // Where model.gradient_checkpointing is auto, an update keeps as many layers' activations as fit in
-// `memory`, the bytes that a rank may have in all, with a margin: by default none.
+// `memory`, the bytes that a rank may have in all, with a margin: by default none. `teacher`: the
+// shape of method.teacher.path.
 MemoryPlan plan_memory(const ModelShape& shape, const RunConfig& config, const Method& method,
                        at::Device device, at::ScalarType dtype, const RankDivision& ranks = {},
-                       double memory = 0);
+                       double memory = 0, const ModelShape* teacher = nullptr);
 
 // The same for an update that keeps so many layers' activations.
 MemoryPlan plan_memory_keeping(std::size_t kept_layers, const ModelShape& shape,
                                const RunConfig& config, const Method& method, at::Device device,
-                               at::ScalarType dtype, const RankDivision& ranks = {});
+                               at::ScalarType dtype, const RankDivision& ranks = {},
+                               const ModelShape* teacher = nullptr);
 
 // "the backward pass recomputes 8 of 28 layers".
 std::string recomputing_text(const MemoryPlan& plan);

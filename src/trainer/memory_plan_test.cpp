@@ -383,5 +383,41 @@ TEST(MemoryPlan, TheConfigurationDecides) {
   EXPECT_GT(base.needed(), base.total(MemoryTime::kAlways));
 }
 
+// Another model as the teacher: on a GPU at rest on the host and here while it scores, on a CPU
+// always here.
+TEST(MemoryPlan, CountsATeacherThatIsAnotherModel) {
+  RunConfig config;
+  config.options().assign("method.name=opd");
+  config.options().assign("method.teacher.path=other");
+  config.options().assign("method.opd.divergence=reverse-kl");
+  config.resolve();
+  const Method method = resolve_method(config.method, config.loss);
+  ModelShape teacher = small_shape(false);
+  teacher.layers.push_back(teacher.layers.back());
+  const CausalLm model(teacher, at::kCPU, at::kBFloat16);
+  const double weights = HeldBytes(model.parameters()).weights;
+  const auto plan = [&](at::Device device, const ModelShape* other) {
+    return plan_memory(small_shape(false), config, method, device, at::kBFloat16, {}, 0, other);
+  };
+  const auto bytes = [](const MemoryPlan& found, const char* name, MemoryTime when) {
+    double sum = 0;
+    for (const MemoryPart& part : found.parts)
+      if (part.name == name && part.when == when) sum += part.bytes;
+    return sum;
+  };
+  const MemoryPlan gpu = plan(at::Device(at::kCUDA), &teacher);
+  EXPECT_EQ(bytes(gpu, "teacher", MemoryTime::kOnHost), weights);
+  EXPECT_EQ(bytes(gpu, "teacher", MemoryTime::kScoring), weights);
+  EXPECT_EQ(bytes(gpu, "teacher", MemoryTime::kAlways), 0);
+  const double head = 2.0 * static_cast<double>(teacher.vocabulary * teacher.hidden);
+  EXPECT_EQ(bytes(gpu, "teacher's head", MemoryTime::kUpdate), head);
+  EXPECT_GT(gpu.teacher_on_host(), weights);  // and its states
+  EXPECT_EQ(gpu.teacher_on_host(), gpu.total(MemoryTime::kOnHost));
+  const MemoryPlan cpu = plan(at::kCPU, &teacher);
+  EXPECT_EQ(bytes(cpu, "teacher", MemoryTime::kAlways), weights);
+  EXPECT_EQ(cpu.teacher_on_host(), 0);
+  EXPECT_EQ(plan(at::Device(at::kCUDA), nullptr).teacher_on_host(), 0);
+}
+
 }  // namespace
 }  // namespace antisd::inline trainer

@@ -178,6 +178,8 @@ void set_teacher(MetricSet& metrics, const StepRecord& record) {
     all.logp.insert(all.logp.end(), scores.logp.begin(), scores.logp.end());
     all.entropy.insert(all.entropy.end(), scores.entropy.begin(), scores.entropy.end());
   }
+  if (record.failed_contexts)
+    metrics.set("context/command_failed", static_cast<double>(*record.failed_contexts));
   const TeacherSummary teacher = summarise_teacher({&all, 1});
   metrics.set("teacher/entropy_mean", teacher.entropy_mean);
   metrics.set("teacher/entropy_median", teacher.entropy_median);
@@ -190,7 +192,7 @@ void set_teacher(MetricSet& metrics, const StepRecord& record) {
   for (const ContextSource source :
        {ContextSource::kPeer, ContextSource::kDataset, ContextSource::kAnswer,
         ContextSource::kFeedback, ContextSource::kOther, ContextSource::kWrong,
-        ContextSource::kPrompt}) {
+        ContextSource::kPrompt, ContextSource::kColumn, ContextSource::kCommand}) {
     const bool control = source > ContextSource::kNone;
     if (control && counts[static_cast<std::size_t>(source)] == 0) continue;
     metrics.set(fmt::format("context/{}_fraction", context_source_name(source)),

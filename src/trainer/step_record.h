@@ -51,8 +51,9 @@ struct StepRecord {
   PromptBatch prompts = {};            // x
   ResponseBatch batch = {};            // y, R, c, t, A, s: see algo/response.h
   RefillCounts refill = {};
-  GateReading gate = {};  // g
-  Shaping shaping = {};   // the rules for A_{i,t}
+  std::optional<std::int64_t> failed_contexts = {};  // responses; of context.command
+  GateReading gate = {};                             // g
+  Shaping shaping = {};                              // the rules for A_{i,t}
   UpdateResult update = {};
   RankTimes times = {};
   PhaseMemory memory = {};

@@ -33,7 +33,8 @@ enum class SmallModel { kDense, kExperts };
 
 inline std::filesystem::path make_small_model(const std::filesystem::path& directory,
                                               std::uint64_t seed = 1,
-                                              SmallModel kind = SmallModel::kDense) {
+                                              SmallModel kind = SmallModel::kDense,
+                                              const Json& changed = Json::object()) {
   std::filesystem::create_directories(directory);
   Json config = Json::parse(R"({"architectures":["Qwen3ForCausalLM"],
     "model_type":"qwen3","hidden_size":16,"intermediate_size":32,"num_hidden_layers":2,
@@ -48,6 +49,7 @@ inline std::filesystem::path make_small_model(const std::filesystem::path& direc
                    {"moe_intermediate_size", 16},
                    {"norm_topk_prob", true}});
   }
+  config.update(changed);
   write_file_atomically(directory / "config.json", config.dump());
   std::string vocabulary;
   for (std::size_t i = 0; i < small_words().size(); ++i)
@@ -66,6 +68,16 @@ inline std::filesystem::path make_small_model(const std::filesystem::path& direc
   initialise_randomly(model, seed, 0.1);
   save_model(model, directory, directory, at::kFloat);
   return directory;
+}
+
+// Another model for the same words: wider, deeper, and with rows that are no tokens.
+inline std::filesystem::path make_other_teacher(const std::filesystem::path& directory,
+                                                std::uint64_t seed = 9) {
+  return make_small_model(directory, seed, SmallModel::kDense,
+                          {{"hidden_size", 24},
+                           {"intermediate_size", 40},
+                           {"num_hidden_layers", 3},
+                           {"vocab_size", 24}});
 }
 
 inline std::filesystem::path make_small_problems(const std::filesystem::path& file, int count = 6) {
@@ -122,6 +134,7 @@ class SmallTraining {
     if (ranks.rank() == 0) {
       make_small_model(folder / "model", 1, kind);
       make_small_problems(folder / "problems.jsonl");
+      make_other_teacher(folder / "teacher");
     }
     files = first_says(ranks, folder.path().string());
     for (const std::string& setting : small_settings(files))
@@ -137,6 +150,15 @@ class SmallTraining {
         PromptStream(problems.size(), problems.fingerprint(), {.seed = 0}), method.gate,
         adamw_options(config.optim), ranks, shard);
     if (method.slow_teacher()) state->teacher.emplace(state->model);
+    if (method.other_teacher) {
+      state->other_teacher = identify_base(files / "teacher");
+      state->other_teacher->path = config.method.teacher.path;  // checkpoints are compared
+      other_teacher.emplace(load_model(files / "teacher", at::kCPU, at::kFloat),
+                            TeacherRest::kWhereItIs);
+    }
+    if (!config.context.command.empty())
+      context_command.emplace(ContextCommandOptions{
+          .command = config.context.command, .timeout_s = config.context.timeout_s, .workers = 2});
     if (keeps_reference(config)) reference = load_model(files / "model", at::kCPU, at::kFloat);
     if (ranks.rank() == 0) {
       recorder.emplace(config.record, console);
@@ -162,6 +184,8 @@ class SmallTraining {
                      .recorder = *recorder,
                      .console = console,
                      .reference = reference ? &*reference : nullptr,
+                     .other_teacher = other_teacher ? &*other_teacher : nullptr,
+                     .context_command = context_command ? &*context_command : nullptr,
                      .stop_ids = std::move(stop_ids),
                      .origin = files / "model",
                      .kept_layers = config.model.gradient_checkpointing == "false"
@@ -188,6 +212,8 @@ class SmallTraining {
   PromptSet problems = {};
   std::unique_ptr<TrainState> state;
   std::optional<CausalLm> reference;
+  std::optional<OtherTeacher> other_teacher;  // files / "teacher", whatever the path says
+  std::optional<ContextCommand> context_command;
   WordGrader grader;
   Console console{ConsoleOptions{}};  // tests look for warnings
   std::optional<Recorder> recorder;

@@ -48,6 +48,29 @@ Json load_common(TrainState& state, const fs::path& checkpoint) {
   return saved;
 }
 
+std::string teacher_text(const std::optional<BaseModel>& teacher) {
+  return teacher ? fmt::format("{} (weights {})", teacher->path.string(), teacher->fingerprint)
+                 : "the model itself";
+}
+
+// The same files in another place are the same teacher.
+void check_teacher(const TrainState& state, const Json& saved, const fs::path& checkpoint) {
+  const std::optional<BaseModel> before = read_saved([&]() -> std::optional<BaseModel> {
+    if (!saved.contains("teacher")) return std::nullopt;
+    const Json& teacher = saved.at("teacher");
+    return BaseModel{teacher.at("path").get<std::string>(),
+                     teacher.at("fingerprint").get<std::string>()};
+  });
+  const std::optional<BaseModel>& now = state.other_teacher;
+  if (before.has_value() == now.has_value() && (!now || before->fingerprint == now->fingerprint))
+    return;
+  throw InputError(fmt::format("the run's teacher was {}, now it is {}", teacher_text(before),
+                               teacher_text(now)),
+                   {.where = checkpoint.string(),
+                    .remedy = "set method.teacher.path back, or start a new run with "
+                              "train.init_from"});
+}
+
 }  // namespace
 
 Json to_json(const GateState& gate) {
@@ -112,18 +135,23 @@ CheckpointParts parts_of(const TrainState& state, fs::path origin) {
 }
 
 Json to_json(const TrainState& state) {
-  return {{"step", state.step},
-          {"steps_before", state.steps_before},
-          {"skipped", state.skipped},
-          {"prompts", state.prompts.state()},
-          {"gate", to_json(state.gate.state())},
-          {"warmup_u", to_json(state.warmup_u)},
-          {"reference", state.reference},
-          {"best", to_json(state.best)}};
+  Json json = {{"step", state.step},
+               {"steps_before", state.steps_before},
+               {"skipped", state.skipped},
+               {"prompts", state.prompts.state()},
+               {"gate", to_json(state.gate.state())},
+               {"warmup_u", to_json(state.warmup_u)},
+               {"reference", state.reference},
+               {"best", to_json(state.best)}};
+  if (state.other_teacher)
+    json["teacher"] = {{"path", state.other_teacher->path.string()},
+                       {"fingerprint", state.other_teacher->fingerprint}};
+  return json;
 }
 
 void resume(TrainState& state, const fs::path& checkpoint) {
   const Json saved = load_common(state, checkpoint);
+  check_teacher(state, saved, checkpoint);
   if (state.teacher) {
     if (!fs::exists(checkpoint / "teacher")) {
       throw InputError("the run had no teacher with its own weights until now",

@@ -38,9 +38,10 @@ struct TrainState {
   std::int64_t skipped = 0;       // steps without any graded response
   PromptStream prompts;
   EntropyGate gate;
-  Moments warmup_u;               // u over the gate's warm-up steps
-  std::string reference;          // model directory of the frozen reference
-  std::optional<BaseModel> base;  // of a model with adapters
+  Moments warmup_u;                        // u over the gate's warm-up steps
+  std::string reference;                   // model directory of the frozen reference
+  std::optional<BaseModel> base;           // of a model with adapters
+  std::optional<BaseModel> other_teacher;  // of method.teacher.path; its weights are not saved
   std::optional<BestCheckpoint> best;
   CausalLm model;
   AdamW optimizer;
@@ -55,8 +56,8 @@ CheckpointParts parts_of(const TrainState& state, std::filesystem::path origin);
 // All the rest.
 Json to_json(const TrainState& state);
 
-// Continues the checkpoint's own run. InputError for a checkpoint of another model, data set, seed
-// or gate, or with a foreign state.json; the state is then unusable.
+// Continues the checkpoint's own run. InputError for a checkpoint of another model, teacher, data
+// set, seed or gate, or with a foreign state.json; the state is then unusable.
 void resume(TrainState& state, const std::filesystem::path& checkpoint);
 
 // Continual training: takes weights, optimizer, data cursor and reference of another run. Steps

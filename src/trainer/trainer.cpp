@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/stopwatch.h"
 #include "dist/agreement.h"
+#include "dist/message.h"
 #include "inference/together.h"
 #include "model/not_finite.h"
 #include "ops/device.h"
@@ -85,6 +86,7 @@ Trainer::Trainer(TrainerParts parts)
       bonus_ids_(bonus_ids(parts_.renderer.tokenizer(), config_.method.bonus.words)) {
   ANTISD_CHECK(!keeps_reference(config_) || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
+  ANTISD_CHECK(method_.other_teacher == (parts_.other_teacher != nullptr));
 }
 
 bool Trainer::run(const std::function<bool()>& stop) {
@@ -171,8 +173,8 @@ StepRecord Trainer::step() {
   clock.lap();
 
   parts_.ranks.enter(fmt::format("scoring of step {}", record.step));
-  build_contexts(prompts, batch);  // c
-  score_contexts(batch);           // t, H_T
+  build_contexts(record);          // c
+  score_contexts(prompts, batch);  // t, H_T
   score_before(prompts, batch);    // for methods that need it
   times.score = clock.lap();
   record.memory.score = memory_.lap();
@@ -197,17 +199,60 @@ StepRecord Trainer::step() {
   record.times = over_ranks(parts_.ranks, times, waits);
 
   if (state_.teacher && record.update.updates > 0)
-    state_.teacher->follow(state_.model, state_.optimizer, method_.sdpo.teacher_ema);
+    state_.teacher->follow(state_.model, state_.optimizer, method_.teacher_ema);
   if (record.gate.position == GatePosition::kWarmingUp)
     state_.warmup_u.add(record.update.sums.at("u"));
   ++state_.step;
   return record;
 }
 
-void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) {
+// What context.command says of each response, on every rank: each asks for its share. A failure
+// costs that context alone.
+std::vector<std::string> Trainer::ask_for_contexts(StepRecord& record) {
+  if (parts_.context_command == nullptr) return {};
+  const ResponseBatch& batch = record.batch;
+  const std::vector<std::string> all = gather_agreed(parts_.ranks, [&] {
+    std::vector<Json> requests;
+    std::vector<std::size_t> numbers;
+    for (auto r = static_cast<std::size_t>(parts_.ranks.rank()); r < batch.size();
+         r += static_cast<std::size_t>(parts_.ranks.size())) {
+      if (batch[r].verdict.failed()) continue;
+      numbers.push_back(r);
+      requests.push_back(
+          context_request(*record.prompts.prompts[r / batch.group_size()].problem, batch[r]));
+    }
+    const std::vector<ContextAnswer> answers = parts_.context_command->ask(requests);
+    MessageWriter own;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      own.add(std::uint64_t{numbers[i]}).add(answers[i].text).add(answers[i].reason);
+    return own.bytes();
+  });
+  std::vector<std::string> told(batch.size());
+  std::int64_t failed = 0;
+  std::string reason;
+  for (const std::string& message : all) {
+    for (MessageReader reader(message); !reader.empty();) {
+      const auto number = reader.take<std::uint64_t>();
+      told[number] = reader.take_text();
+      const std::string problem = reader.take_text();
+      if (problem.empty()) continue;
+      if (failed++ == 0) reason = problem;
+    }
+  }
+  record.failed_contexts = failed;
+  if (failed > 0)
+    parts_.recorder.warn(
+        fmt::format("step {}: {} of {} responses have the context of context.fallback = \"{}\": {}",
+                    record.step, failed, batch.size(), config_.context.fallback, reason));
+  return told;
+}
+
+void Trainer::build_contexts(StepRecord& record) {
   if (!method_.needs_teacher()) return;
-  const std::int64_t positions = state_.model.shape().max_positions;
-  const std::int64_t cut = context_.build(prompts, batch, positions);
+  ResponseBatch& batch = record.batch;
+  const std::int64_t positions = most_positions();
+  const std::vector<std::string> told = ask_for_contexts(record);
+  const std::int64_t cut = context_.build(record.prompts, batch, positions, told);
   check_lengths(batch);
   if (cut == 0 || cut_said_) return;
   cut_said_ = true;
@@ -219,7 +264,7 @@ void Trainer::build_contexts(const PromptBatch& prompts, ResponseBatch& batch) {
 }
 
 void Trainer::check_lengths(const ResponseBatch& batch) const {
-  const std::int64_t positions = state_.model.shape().max_positions;
+  const std::int64_t positions = most_positions();
   for (std::size_t r = 0; r < batch.size(); ++r) {
     const std::int64_t tokens = std::ssize(batch[r].context.prompt_ids) + std::ssize(batch[r].ids);
     if (tokens <= positions) continue;
@@ -230,11 +275,20 @@ void Trainer::check_lengths(const ResponseBatch& batch) const {
   }
 }
 
-// SDPO's objective runs its teacher itself; the record needs a separate pass only if the teacher
-// changes with each mini-batch.
-void Trainer::score_contexts(ResponseBatch& batch) const {
-  const bool moves = method_.distils && !method_.slow_teacher() && updater_.needs_old_scores();
-  if (!method_.scores_teacher() && !moves) return;
+// A divergence's objective runs its teacher itself; the record needs a separate pass only if the
+// teacher changes with each mini-batch. Another model comes to the device for its passes alone.
+void Trainer::score_contexts(const PromptBatch& prompts, ResponseBatch& batch) {
+  const bool moves = method_.distils && method_.teacher_moves() && updater_.needs_old_scores();
+  const bool looks_before = method_.distils && method_.other_teacher;
+  if (!method_.scores_teacher() && !moves && !looks_before) return;
+  std::optional<TeacherInUse> here;
+  if (parts_.other_teacher != nullptr)
+    agree(parts_.ranks, [&] { with_tensor_errors([&] { here.emplace(*parts_.other_teacher); }); });
+  if (looks_before) {
+    teacher_states_ =
+        updater_.look_as_teacher(teacher(), prompts, batch, method_.loss, parts_.ranks);
+    return;
+  }
   score_responses(
       teacher(), batch, &Response::teacher,
       [&](std::size_t r) -> const std::vector<TokenId>& { return batch[r].context.prompt_ids; });
@@ -288,7 +342,9 @@ void Trainer::update_policy(StepRecord& record) {
                                   {.prompts = record.prompts,
                                    .batch = record.batch,
                                    .shaping = record.shaping,
-                                   .teacher = &teacher()});
+                                   .teacher = &teacher(),
+                                   .states = teacher_states_ ? &*teacher_states_ : nullptr});
+    teacher_states_.reset();
   } catch (const NotFiniteError& error) {
     Response& culprit = record.batch[error.number];
     culprit.student = error.student;

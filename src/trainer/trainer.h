@@ -18,10 +18,12 @@
 #include "data/prompt_set.h"
 #include "model/not_finite.h"
 #include "optim/schedule.h"
+#include "reward/context_command.h"
 #include "reward/grading_stage.h"
 #include "run/recorder.h"
 #include "trainer/alike_groups.h"
 #include "trainer/memory_peaks.h"
+#include "trainer/other_teacher.h"
 #include "trainer/rank_messages.h"
 #include "trainer/sampler.h"
 #include "trainer/step_record.h"
@@ -46,7 +48,9 @@ struct TrainerParts {
   Communicator& ranks;  // with several, all make a trainer and call run()
   Recorder& recorder;
   Console& console;
-  const CausalLm* reference = nullptr;  // see keeps_reference()
+  const CausalLm* reference = nullptr;        // see keeps_reference()
+  OtherTeacher* other_teacher = nullptr;      // of method.teacher.path
+  ContextCommand* context_command = nullptr;  // of context.command
   std::vector<TokenId> stop_ids;
   std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
   std::size_t kept_layers = 0;   // MemoryPlan::kept_layers
@@ -79,7 +83,12 @@ class Trainer {
   StepRecord step();
   void save_on_error(const std::function<void()>& work);
   const CausalLm& teacher() const {
+    if (parts_.other_teacher != nullptr) return parts_.other_teacher->model();
     return state_.teacher ? state_.teacher->model() : state_.model;
+  }
+  // Of a teacher's prompt and response together.
+  std::int64_t most_positions() const {
+    return std::min(state_.model.shape().max_positions, teacher().shape().max_positions);
   }
   PromptBatch next_prompts(std::size_t count, std::size_t drawn);
   void roll_out(StepRecord& record, StepTimes& times);
@@ -89,9 +98,10 @@ class Trainer {
   Rollouts roll_out_share(const StepRecord& record, const PromptBatch& prompts, StepTimes& times);
   ResponseBatch sample(const PromptBatch& prompts);
   GradeCounts grade(StepRecord& record);
-  void build_contexts(const PromptBatch& prompts, ResponseBatch& batch);
+  void build_contexts(StepRecord& record);
+  std::vector<std::string> ask_for_contexts(StepRecord& record);
   void check_lengths(const ResponseBatch& batch) const;
-  void score_contexts(ResponseBatch& batch) const;
+  void score_contexts(const PromptBatch& prompts, ResponseBatch& batch);
   void score_before(const PromptBatch& prompts, ResponseBatch& batch) const;
   void score_responses(
       const CausalLm& model, ResponseBatch& batch, TokenScores Response::*field,
@@ -127,8 +137,9 @@ class Trainer {
   MemoryPeaks memory_;
   StepRow last_row_;
   CheckpointKeeper keeper_;
-  std::int64_t ungraded_steps_ = 0;  // consecutive; a resumed run counts from 0
-  bool cut_said_ = false;            // the warning that solutions were cut was given
+  std::int64_t ungraded_steps_ = 0;              // consecutive; a resumed run counts from 0
+  std::optional<TeacherStates> teacher_states_;  // of this step, where another model distils
+  bool cut_said_ = false;                        // the warning that solutions were cut was given
   AlikeGroups alike_;
   std::set<TokenId> bonus_ids_;      // of method.bonus.words
   bool evaluation_missing_ = false;  // of the last step at which one was due

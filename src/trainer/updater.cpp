@@ -3,8 +3,12 @@
 #include <cmath>
 #include <memory>
 
+#include <ATen/ATen.h>
+
+#include "dist/agreement.h"
+#include "ops/tensor_errors.h"
+#include "trainer/distil_objective.h"
 #include "trainer/policy_objective.h"
-#include "trainer/sdpo_objective.h"
 
 namespace antisd::inline trainer {
 namespace {
@@ -13,8 +17,10 @@ std::unique_ptr<Objective> make_objective(const UpdateInput& input, const Causal
                                           const CausalLm& teacher, double temperature,
                                           bool off_policy) {
   const Method& method = input.shaping.method;
-  if (method.distils)
-    return std::make_unique<SdpoObjective>(method, model, teacher, temperature, input.batch);
+  if (method.distils) {
+    const at::Tensor& head = input.states != nullptr ? input.states->head : teacher.head().weight;
+    return std::make_unique<DistilObjective>(method, model, head, temperature, input.batch);
+  }
   return std::make_unique<PolicyObjective>(input.shaping, input.batch, off_policy);
 }
 
@@ -35,6 +41,39 @@ void add_first_sight(std::span<const TargetSequence> sequences, const MicroBatch
   }
 }
 
+GradientPassOptions Updater::pass_options() const {
+  return {.micro_batch_tokens = options_.micro_batch_tokens,
+          .micro_batches = options_.micro_batches,
+          .kept_layers = options_.kept_layers,
+          .temperature = options_.temperature};
+}
+
+TeacherStates Updater::look_as_teacher(const CausalLm& teacher, const PromptBatch& prompts,
+                                       const ResponseBatch& batch, const LossConfig& loss,
+                                       Communicator& ranks) const {
+  const at::NoGradGuard no_grad;
+  const GradientPassOptions options = pass_options();
+  TeacherStates states;
+  agree(ranks, [&] {
+    with_tensor_errors([&] {
+      states.head = teacher.head().weight.detach().clone();  // the teacher leaves the device
+      for (const ResponseNumbers& numbers :
+           cut_mini_batches(batch, options_.minibatches, loss.overlong_filter)) {
+        const std::vector<TargetSequence> sequences = student_sequences(prompts, batch, numbers);
+        const std::vector<TargetSequence> shown = teacher_sequences(batch, numbers);
+        const std::vector<IndexRange> runs = micro_batches_of(sequences, options, ranks);
+        for (auto i = static_cast<std::size_t>(ranks.rank()); i < runs.size();
+             i += static_cast<std::size_t>(ranks.size())) {
+          states.look(teacher, std::span(shown).subspan(runs[i].begin, runs[i].size()),
+                      std::span(numbers).subspan(runs[i].begin, runs[i].size()),
+                      options_.temperature);
+        }
+      }
+    });
+  });
+  return states;
+}
+
 UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
                            const UpdateInput& input) const {
   const CausalLm& teacher = input.teacher != nullptr ? *input.teacher : model;
@@ -44,13 +83,11 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
       make_objective(input, model, teacher, options_.temperature, off_policy);
   const bool shows_teacher = objective->needs().teacher;
   UpdateResult result;
+  GradientPassOptions pass = pass_options();
+  pass.teacher = &teacher;
+  pass.states = input.states;
   GradientPass gradients(
-      model, optimizer,
-      {.micro_batch_tokens = options_.micro_batch_tokens,
-       .micro_batches = options_.micro_batches,
-       .kept_layers = options_.kept_layers,
-       .temperature = options_.temperature,
-       .teacher = &teacher},
+      model, optimizer, pass,
       [&](std::span<const TargetSequence> sequences, const MicroBatchResult& found) {
         add_first_sight(sequences, found, off_policy, input.batch, result.sums);
       });

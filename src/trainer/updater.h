@@ -23,7 +23,8 @@ struct UpdateInput {
   ResponseBatch& batch;  // has `before` and `reference` if needed; the update fills `student`,
                          // `token_advantage` and, for an objective with a teacher, `teacher`
   const Shaping& shaping;
-  const CausalLm* teacher = nullptr;  // for an objective that has one other than the student
+  const CausalLm* teacher = nullptr;      // for an objective that has one other than the student
+  const TeacherStates* states = nullptr;  // what another model saw: see look_as_teacher()
 };
 
 struct UpdateResult {
@@ -51,7 +52,15 @@ class Updater {
   // responses is skipped.
   UpdateResult step(CausalLm& model, AdamW& optimizer, double lr, const UpdateInput& input) const;
 
+  // Before the update, for an objective whose teacher is another model: its states for those
+  // responses that this rank's micro-batches have. All ranks call it.
+  TeacherStates look_as_teacher(const CausalLm& teacher, const PromptBatch& prompts,
+                                const ResponseBatch& batch, const LossConfig& loss,
+                                Communicator& ranks) const;
+
  private:
+  GradientPassOptions pass_options() const;
+
   Options options_;
 };
 

@@ -8,6 +8,7 @@
 #include "cli/processes.h"
 #include "cli/weights/adapted_model.h"
 #include "cli/weights/device_choice.h"
+#include "cli/weights/teacher_model.h"
 #include "context/context_builder.h"
 #include "core/error.h"
 #include "eval/benchmark.h"
@@ -142,7 +143,9 @@ void report_prompts(const RunConfig& config, const Method& method, const PromptS
   if (!method.needs_teacher()) return;
   const ContextBuilder context(config.context, task_of(config.reward, config.data),
                                static_cast<std::uint64_t>(config.train.seed), renderer);
-  const Solution solution = context.fallback(problems[0]);
+  const Solution solution = config.context.control == "prompt-alone"
+                                ? Solution{ContextSource::kPrompt, ""}
+                                : context.from_row(problems[0]);
   const std::vector<ChatMessage> messages = context.teacher_messages(
       problems[0], solution, {.reward = 0.0, .reason = {}, .passed = 0, .total = 0});
   report.block(fmt::format("teacher's prompt of '{}' for a wrong response, shown its {}, {} tokens",
@@ -168,13 +171,13 @@ Machine machine_at_hand(const RunOptions& options) {
 }
 
 void report_plan(const RunConfig& config, const RunOptions& options, const ModelShape& shape,
-                 at::Device device, at::ScalarType dtype, std::int64_t prompt_tokens,
-                 Report& report, const Warn& warn) {
+                 const ModelShape* teacher, at::Device device, at::ScalarType dtype,
+                 std::int64_t prompt_tokens, Report& report, const Warn& warn) {
   Machine machine = machine_at_hand(options);
   const int team = config.dist.shard_over == "node" ? machine.per_node : machine.gpus;
   const auto memory_of = [&](const RankDivision& ranks, double memory = 0) {
     return plan_memory(shape, config, resolve_method(config.method, config.loss), device, dtype,
-                       ranks, memory);
+                       ranks, memory, teacher);
   };
   const double available = static_cast<double>(available_memory(device));
   const double on_host = static_cast<double>(available_memory(at::kCPU)) / machine.per_node;
@@ -199,7 +202,7 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
   if (const Card* card = card_at_hand(device)) {
     machine.card = *card;
     report.lines(plan_lines(
-        plan_run({config, shape, machine, {form.shard, form.offload}},
+        plan_run({config, shape, machine, {form.shard, form.offload}, teacher},
                  Lengths::within(std::min(config.rollout.max_sequence_tokens, shape.max_positions),
                                  prompt_tokens, static_cast<std::uint64_t>(config.train.seed)))));
   } else {
@@ -207,10 +210,11 @@ void report_plan(const RunConfig& config, const RunOptions& options, const Model
         "seconds",
         fmt::format("not known for {}; `antisd plan` has them for other machines", device.str()));
   }
-  if (form.offload != Offload::kNone)
-    report.line("host", fmt::format("{:8.2f} GiB  of each rank by optim.offload = {}; {:.2f} GiB "
+  if (form.on_host > 0)
+    report.line("host", fmt::format("{:8.2f} GiB  of each rank by optim.offload = {}{}; {:.2f} GiB "
                                     "are free for each",
                                     form.on_host / (1 << 30), offload_name(form.offload),
+                                    teacher != nullptr ? " and the teacher at rest" : "",
                                     on_host / (1 << 30)));
   if (form.fits) return;
   // Only a warning: a run may be planned on another machine.
@@ -264,6 +268,9 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
                             static_cast<double>(shape.trainable_parameter_count()) / 1e6));
   }
   const PromptRenderer renderer = make_renderer(model, config.data, warn);
+  const std::optional<TeacherModel> teacher =
+      find_teacher(config, model, renderer.tokenizer(), shape);
+  if (teacher) report.line("teacher", teacher->text());
   const std::vector<TokenId> stop_ids = find_stop_ids(model, renderer.tokenizer(), warn);
   check_ids(stop_ids, shape, model);
   report.line("tokenizer", fmt::format("responses end with {}", fmt::join(stop_ids, ", ")));
@@ -291,7 +298,8 @@ void dry_run(const RunConfig& config, const RunOptions& options, Console& consol
   make_schedule(config.optim, config.train.steps);
   report_benches(config, report);
   report_prompts(config, method, problems, renderer, shape, model, report);
-  report_plan(config, options, shape, device, dtype, prompt_tokens, report, warn);
+  report_plan(config, options, shape, teacher ? &teacher->shape : nullptr, device, dtype,
+              prompt_tokens, report, warn);
   const DiskPlan disk = plan_disk(shape, config, dtype, method.slow_teacher());
   report.line("disk", disk.text());
   if (!disk.suffices()) warn(disk.warning());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -74,7 +75,10 @@ std::function<int()> add_plan(CLI::App& app) {
                                           ? std::min(options->per_node, options->gpus)
                                           : std::min(8, options->gpus),
                           .network = options->link_gb_s * 1e9};
-    const RunPlan plan = plan_run({config, shape, machine, set_forms(config)}, lengths);
+    std::optional<ModelShape> teacher;
+    if (!config.method.teacher.path.empty()) teacher = shape_of_model(config.method.teacher.path);
+    const RunPlan plan = plan_run(
+        {config, shape, machine, set_forms(config), teacher ? &*teacher : nullptr}, lengths);
     std::cout << (options->json ? json_of(plan).dump(1) + "\n" : text_of(plan));
     return 0;
   };

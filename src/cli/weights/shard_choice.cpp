@@ -72,17 +72,19 @@ ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicat
                   .host = std::max(0.0, free_on_host - kHostReserve)};
   const std::vector<StateForm> forms = possible_forms(
       config, set, ranks.size(), members, run.device, room, [&](const RankDivision& division) {
-        return plan_memory(run.shape, config, method, run.device, run.dtype, division);
+        return plan_memory(run.shape, config, method, run.device, run.dtype, division,
+                           /*memory=*/0, run.teacher);
       });
   const StateForm& form = chosen_form(forms);
-  if (form.offload != Offload::kNone) check_host_memory(form.on_host, free_on_host);
+  if (form.on_host > 0) check_host_memory(form.on_host, free_on_host, form.teacher_on_host);
   if (!run.device.is_cpu() || ranks.size() > 1)
     tell_choice(form, forms, room, tell, set, ranks.size() > 1);
+  const double state = form.on_host - form.teacher_on_host;
   if (form.offload != Offload::kNone && run.device.is_cuda())
     tell(fmt::format("{:.2f} GiB of host memory are pinned for {}, which takes up to {:.0f} s",
-                     form.on_host / kGiB,
+                     state / kGiB,
                      form.offload == Offload::kAll ? "masters and moments" : "moments",
-                     std::ceil(form.on_host / kGiB * kPinSeconds)));
+                     std::ceil(state / kGiB * kPinSeconds)));
   const bool divides_weights = form.shard == Shard::kWeights;
   if (!form.whole_between)
     tell(
@@ -111,7 +113,7 @@ std::size_t choose_kept_layers(const ShardedRun& run, Communicator& ranks,
                                        .shard = form,
                                        .whole_between = shard.whole_between,
                                        .offload = shard.offload},
-                                      memory);
+                                      memory, run.teacher);
   if (config.model.gradient_checkpointing == "auto") {
     tell(fmt::format(
         "model.gradient_checkpointing = auto: {} ({:.2f} of {:.2f} GiB)", recomputing_text(plan),

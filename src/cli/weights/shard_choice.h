@@ -23,6 +23,7 @@ struct ShardedRun {
   const ModelShape& shape;
   at::Device device;
   at::ScalarType dtype;
+  const ModelShape* teacher = nullptr;  // of method.teacher.path, not loaded yet
 };
 
 // All ranks call it, after each has loaded the weights, and get the same. With auto it is the first

@@ -8,6 +8,8 @@
 #include "cli/weights/rank_session.h"
 #include "cli/weights/shard_choice.h"
 #include "cli/weights/step_threads.h"
+#include "cli/weights/teacher_model.h"
+#include "context/solution.h"
 #include "context/templates.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
@@ -18,6 +20,7 @@
 #include "model/adapter_files.h"
 #include "model/weights.h"
 #include "ops/tensor_errors.h"
+#include "reward/context_command.h"
 #include "reward/countdown_grader.h"
 #include "reward/grader.h"
 #include "run/checkpoint/checkpoint.h"
@@ -150,6 +153,12 @@ void check_gradable(const PromptSet& problems, const RewardConfig& reward) {
   }
 }
 
+ContextCommandOptions context_command_options(const RunConfig& config) {
+  return {.command = config.context.command,
+          .timeout_s = config.context.timeout_s,
+          .workers = static_cast<int>(config.reward.workers)};
+}
+
 // Finds table entries that nothing would read, before the run directory is created.
 void check_tables(const RunConfig& config) {
   check_sample_counts(config.eval);
@@ -171,19 +180,23 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
   PromptSet problems;
   std::unique_ptr<Grader> grader;
   std::optional<CausalLm> model;
+  std::optional<TeacherModel> other;
   agree(ranks, [&] {
     own_renderer.emplace(make_renderer(source.model, config.data, warn));
+    other = find_teacher(config, source.model, own_renderer->tokenizer(),
+                         read_model_shape(source.model / "config.json"));
     PromptSetReport report;
     problems = load_problems(config, *own_renderer, report);
     recorder.info("data: " + report.text());
     // Before the weights are loaded: the process that starts reward programs is a fork of this one.
-    if (gets_whole_rows(config.reward)) start_supervision();
+    if (gets_whole_rows(config.reward) || !config.context.command.empty()) start_supervision();
     grader = make_grader(config.reward);
     with_tensor_errors([&] { model.emplace(make_model(source, config, device)); });
   });
   const PromptRenderer& renderer = *own_renderer;
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
-  const ShardedRun fitted{config, model->shape(), device, model->dtype()};
+  const ShardedRun fitted{config, model->shape(), device, model->dtype(),
+                          other ? &other->shape : nullptr};
   const auto tell = [&](const std::string& text) { recorder.info(text); };
   const ShardOptions shard = choose_shards(fitted, run.place, ranks, tell);
   const std::size_t kept_layers = choose_kept_layers(fitted, ranks, shard, tell);
@@ -194,6 +207,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    method.gate, adamw_options(config.optim), ranks, shard);
   if (state.model.shape().lora) state.base = identify_base(source.model);
   if (method.slow_teacher()) state.teacher.emplace(state.model);
+  if (other) agree(ranks, [&] { state.other_teacher = other->identity(); });
   restore(state, source);
   last_step = state.step;
   if (state.step > 0 && source.resumed && state.gate.state().steps == 0)
@@ -205,7 +219,19 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
       !text.empty())
     recorder.note(text);
   std::optional<CausalLm> reference;
+  std::optional<OtherTeacher> other_teacher;
+  std::optional<ContextCommand> context_command;
   agree(ranks, [&] {
+    if (!config.context.command.empty() && method.needs_teacher()) {
+      context_command.emplace(context_command_options(config));
+      if (state.step < config.train.steps)
+        context_command->probe(context_request(problems[0], Response()));
+    }
+    if (other)
+      with_tensor_errors([&] {
+        other_teacher.emplace(other->load(device, state.model.dtype()),
+                              OtherTeacher::rest_for(device));
+      });
     if (keeps_reference(config) && state.model.shape().lora)
       reference.emplace(state.model, std::nullopt, state.model.dtype());
     else if (keeps_reference(config))
@@ -238,6 +264,7 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                     static_cast<double>(state.model.shape().trainable_parameter_count()) / 1e6,
                     static_cast<double>(state.model.shape().parameter_count()) / 1e6));
   }
+  if (other) recorder.info("teacher: " + other->text());
   recorder.info(fmt::format("{} on {}: steps {} to {}, {} problems x {} responses", method.name,
                             device.str(), state.step + 1, config.train.steps,
                             config.rollout.prompts_per_step, config.rollout.group_size));
@@ -256,6 +283,8 @@ int train_in(Recorder& recorder, const RunConfig& config, const RunOptions& opti
                    .recorder = recorder,
                    .console = console,
                    .reference = reference ? &*reference : nullptr,
+                   .other_teacher = other_teacher ? &*other_teacher : nullptr,
+                   .context_command = context_command ? &*context_command : nullptr,
                    .stop_ids = stop_ids,
                    .origin = source.model,
                    .kept_layers = kept_layers,
@@ -279,23 +308,26 @@ PromptSet load_problems(const RunConfig& config, const PromptRenderer& renderer,
                      {.where = "data.train", .remedy = "give JSONL or Parquet files"});
   }
   const bool needs_answers = uses_grader(config.reward, "math");
-  PromptSet problems = PromptSet::load({.files = config.data.train,
-                                        .map = config.data.map,
-                                        .require_answer = needs_answers,
-                                        .keep_rows = gets_whole_rows(config.reward),
-                                        .drop_duplicates = false,
-                                        .drop_empty_answers = needs_answers,
-                                        .max_prompt_characters = 0,
-                                        .max_prompt_tokens = config.data.max_prompt_tokens,
-                                        .count_tokens =
-                                            [&](const Problem& p) {
-                                              const std::int64_t tokens =
-                                                  std::ssize(renderer.encode(p));
-                                              if (lengths != nullptr) lengths->push_back(tokens);
-                                              return tokens;
-                                            }},
-                                       &report);
+  PromptSet problems = PromptSet::load(
+      {.files = config.data.train,
+       .map = config.data.map,
+       .require_answer = needs_answers,
+       .keep_rows = gets_whole_rows(config.reward) || !config.context.column.empty() ||
+                    !config.context.command.empty(),
+       .drop_duplicates = false,
+       .drop_empty_answers = needs_answers,
+       .max_prompt_characters = 0,
+       .max_prompt_tokens = config.data.max_prompt_tokens,
+       .count_tokens =
+           [&](const Problem& p) {
+             const std::int64_t tokens = std::ssize(renderer.encode(p));
+             if (lengths != nullptr) lengths->push_back(tokens);
+             return tokens;
+           }},
+      &report);
   check_gradable(problems, config.reward);
+  for (std::size_t i = 0; i < problems.size() && !config.context.column.empty(); ++i)
+    column_text(problems[i], config.context.column);
   return problems;
 }
 
