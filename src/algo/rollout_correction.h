@@ -2,8 +2,8 @@
 // (loss.rollout_correction): the sampler's arithmetic differs in rounding, and with rollout.partial
 // earlier policies wrote a part of a response.
 //
-//   const RolloutWeights weights = rollout_weights(rules, old_logp, response.sampling_logp);
-//   loss_t *= weights.at(t);                       // unless weights.masked(t)
+//   const RolloutWeights weights = rollout_weights(config.loss, old_logp, batch[r].sampling_logp);
+//   loss *= weights.at(t);                         // unless weights.masked(t)
 //
 // The weight is a constant: nothing differentiates through it.
 #pragma once

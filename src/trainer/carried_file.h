@@ -1,7 +1,7 @@
 // Carried groups (trainer/open_groups.h) in a checkpoint: which they are in state.json, the tokens
 // in carried.safetensors, where Python finds them too.
 //
-//   Json saved = to_json(state.carried);
+//   const Json saved = to_json(state.carried);
 //   write_carried(folder, state.carried);
 //   state.carried = read_carried(folder, saved);   // prompts without ids: see Trainer
 #pragma once

@@ -2,11 +2,11 @@
 // step; a group with one that has not ended by then is carried into the next step, whole, and
 // goes on there. It is trained on in the step in which its last response ends.
 //
-//   std::vector<OpenGroup> open = ...;                          // carried ones, then fresh prompts
-//   ResponseBatch found = sample(open);                         // in their order
-//   RolledOut done = settle(std::move(open), std::move(found), {.step = step, .track = true});
-//   train(done.prompts, done.batch);
-//   open = std::move(done.open);                                // into the next step
+//   std::vector<OpenGroup> open = open_groups(fresh);   // behind those that were carried
+//   ResponseBatch found = sampler.generate(model, fresh, on_group);
+//   RolledOut ended = settle(std::move(open), std::move(found), {.step = now, .track = true});
+//   use(ended.prompts, ended.batch);
+//   open = std::move(ended.open);                       // into the next step
 #pragma once
 
 #include <cstdint>
