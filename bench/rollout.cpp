@@ -14,6 +14,7 @@
 #include "bench/options.h"
 #include "bench/peer.h"
 #include "bench/random_model.h"
+#include "bench/roofline.h"
 #include "bench/shapes.h"
 #include "core/rng.h"
 #include "core/stopwatch.h"
@@ -114,6 +115,7 @@ struct Measured {
   // How full the slots are while sequences wait for one, before only the tail is left; a share,
   // summed over `waiting_steps`.
   double full = 0, waiting_steps = 0;
+  std::vector<std::vector<std::int64_t>> lengths;  // of the first run's responses, by group
 };
 
 Measured measure(const RolloutBenchOptions& options, const CausalLm& model,
@@ -147,8 +149,10 @@ Measured measure(const RolloutBenchOptions& options, const CausalLm& model,
     std::size_t next = 0;
     measured.differing.push_back(0);
     for (const SampleGroup& group : batch.groups) {
+      if (i == 0) measured.lengths.emplace_back();
       for (const Response& sample : group.samples) {
         if (i == 0) {
+          measured.lengths.back().push_back(std::ssize(sample.ids));
           first_ids.push_back(sample.ids);
         } else {
           measured.differing.back() += first_ids[next++] == sample.ids ? 0 : 1;
@@ -187,7 +191,7 @@ Floor find_floor(const RolloutBenchOptions& options, const CausalLm& model,
 }
 
 void print_json(const RolloutBenchOptions& options, const CausalLm& model, const Measured& measured,
-                const Floor& floor) {
+                const Floor& floor, const Roofline& roofline) {
   const RolloutStats& best = measured.best;
   const Json line = {{"shape", options.shape},
                      {"device", options.device},
@@ -202,6 +206,7 @@ void print_json(const RolloutBenchOptions& options, const CausalLm& model, const
                      {"step_ms", best.decode_s * 1e3 / static_cast<double>(best.steps)},
                      {"floor_share", floor.seconds / best.total_s},
                      {"decode_floor_share", floor.seconds / best.decode_s},
+                     {"roofline", to_json(roofline, best.steps, best.decode_s)},
                      {"slot_occupancy", best.slot_occupancy},
                      {"prefill_s", best.prefill_s},
                      {"decode_s", best.decode_s},
@@ -212,7 +217,7 @@ void print_json(const RolloutBenchOptions& options, const CausalLm& model, const
 }
 
 void print_text(const RolloutBenchOptions& options, const CausalLm& model, const Measured& measured,
-                const Floor& floor) {
+                const Floor& floor, const Roofline& roofline) {
   const RolloutStats& best = measured.best;
   const auto new_tokens = static_cast<double>(best.new_tokens);
   const double flops = 2 * static_cast<double>(model.shape().active_parameter_count()) * new_tokens;
@@ -228,6 +233,7 @@ void print_text(const RolloutBenchOptions& options, const CausalLm& model, const
       "{:.1f} GB/s); decoding alone {:.1f} %\n",
       100 * floor.seconds / best.total_s, floor.weights / 1e6, floor.kv / 1e6,
       floor.bandwidth / 1e9, 100 * floor.seconds / best.decode_s);
+  print_roofline(roofline, best.steps, best.decode_s);
   fmt::print(
       "  prefill {:.3f} s ({} tokens), decode {:.3f} s ({} steps), schedule {:.3f} s, total "
       "{:.3f} s\n",
@@ -301,7 +307,9 @@ int run_rollout(const Arguments& arguments) {
   const Measured measured =
       measure(options, model, make_requests(options, model.shape().vocabulary));
   const Floor floor = find_floor(options, model, measured.best);
-  (options.json ? print_json : print_text)(options, model, measured, floor);
+  const Roofline roofline =
+      find_roofline(model, options.prompt, measured.lengths, measured.best.steps, floor.bandwidth);
+  (options.json ? print_json : print_text)(options, model, measured, floor, roofline);
   if (!options.json && !options.peer.empty()) run_peers(options, measured.best.tokens_per_second());
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "bench/random_model.h"
 #include "bench/recompute.h"
 #include "bench/shapes.h"
+#include "bench/workload.h"
 #include "core/error.h"
 #include "core/rng.h"
 #include "io/atomic_file.h"
@@ -36,7 +37,7 @@ struct StepOptions {
   std::int64_t micro_batch_tokens = 32'768, cap = 0, lora_rank = 0;
   std::string offload = "none", base = "model";
   double memory_gib = 0;
-  bool json = false;
+  bool long_tail = false, json = false;
 };
 
 class TemporaryFolder {
@@ -56,8 +57,10 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Unless it is given, half of the responses end before the length limit, the others at it.
+// Unless it is given, half of the responses end before the length limit, the others at it; of a
+// long tail, the limit is eight times the mean.
 std::int64_t response_cap(const StepOptions& options) {
+  if (options.long_tail && options.cap == 0) return 8 * std::int64_t{options.new_tokens};
   return options.cap > 0 ? options.cap : std::llround(2 * std::log(2.0) * options.new_tokens);
 }
 
@@ -82,6 +85,38 @@ std::vector<TokenId> choose_stop_ids(const StepOptions& options, std::int64_t vo
     ids.push_back(static_cast<TokenId>(i * vocabulary / count));
   return ids;
 }
+
+// With --long-tail, responses end at the lengths of a list: their first two tokens choose an entry.
+class LengthList {
+ public:
+  explicit LengthList(const StepOptions& options)
+      : prompt_(options.prompt_tokens),
+        lengths_(long_tail(kEntries, options.new_tokens, response_cap(options))) {}
+
+  bool ends(std::span<const TokenId> ids) {
+    if (ids.size() < 2) return false;
+    const auto name = static_cast<std::uint32_t>(ids[0]) * 2'654'435'761u +
+                      static_cast<std::uint32_t>(ids[1]) * 40'503u;
+    if (std::ssize(ids) < lengths_[(name >> 7) % kEntries]) return false;
+    ended_.push_back(std::ssize(ids));
+    return true;
+  }
+
+  void forget() { ended_.clear(); }
+  // Of forward and backward pass over the responses that ended; prompts are computed once a group.
+  double attention_flops_of(const ModelShape& shape, int group) const {
+    double flops = 0;
+    for (const std::int64_t length : ended_)
+      flops += 3 * attention_flops(shape, prompt_, prompt_ + length) +
+               3 * attention_flops(shape, 0, prompt_) / group;
+    return flops;
+  }
+
+ private:
+  static constexpr std::uint32_t kEntries = 4096;
+  std::int64_t prompt_;
+  std::vector<std::int64_t> lengths_, ended_;
+};
 
 // One word per id, so a response that is shown to the teacher has the same number of tokens again.
 void write_tokenizer(const fs::path& folder, std::int64_t vocabulary) {
@@ -160,7 +195,9 @@ void configure(RunConfig& config, const StepOptions& options, const std::string&
 struct Phases {
   double generate = 0, reward = 0, score = 0, advantage = 0, update = 0, record = 0, whole = 0;
   double response_tokens = 0, peers = 0;
-  std::size_t recomputed = 0;  // layers
+  double parameter_flops = 0, attention_flops = 0;  // of the updates: 6ND, and beside it
+  std::optional<double> peak_flops;                 // of the device, if known
+  std::size_t recomputed = 0;                       // layers
   struct Peak {
     double planned = 0, measured = 0;  // GiB
   };
@@ -189,6 +226,14 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   Recorder recorder(config.record, console);
   recorder.open(config, {}, 0);
   TrivialGrader grader;
+  LengthList list(options);
+  std::vector<TokenId> stop_ids;
+  std::function<bool(std::span<const TokenId>)> stops;
+  if (options.long_tail) {
+    stops = [&](std::span<const TokenId> ids) { return list.ends(ids); };
+  } else {
+    stop_ids = choose_stop_ids(options, state.model.shape().vocabulary);
+  }
   Trainer trainer({.config = config,
                    .state = state,
                    .problems = problems,
@@ -198,7 +243,8 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
                    .recorder = recorder,
                    .console = console,
                    .reference = nullptr,
-                   .stop_ids = choose_stop_ids(options, state.model.shape().vocabulary),
+                   .stop_ids = stop_ids,
+                   .stops = stops,
                    .origin = folder,
                    .kept_layers = plan.kept_layers});
   Clock clock(device);
@@ -208,6 +254,7 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
   try {
     trainer.run([&] {
       walls.push_back(clock.lap());
+      if (state.step == options.warm_up) list.forget();
       if (state.step >= options.steps + options.warm_up) throw Measured();
       return false;
     });
@@ -244,12 +291,29 @@ Phases train(const StepOptions& options, const std::string& name, const fs::path
     if (row.contains("context/peer_fraction"))
       phases.peers += value("context/peer_fraction") / options.steps;
   }
+  const double tokens =
+      options.prompts * (options.prompt_tokens + options.group * phases.response_tokens);
+  phases.parameter_flops = state.model.shape().training_flops() * tokens * options.steps;
+  phases.attention_flops = list.attention_flops_of(state.model.shape(), options.group);
+  phases.peak_flops = peak_flops(device);
   return phases;
 }
 
 // Tokens of responses by the time of the whole step.
 double tokens_per_second(const Phases& phases, const StepOptions& options) {
   return options.prompts * options.group * phases.response_tokens * options.steps / phases.whole;
+}
+
+// Attention's are known with --long-tail.
+Json flops_json(const Phases& phases, const StepOptions& options) {
+  Json flops = {{"parameters", phases.parameter_flops / options.steps}};
+  const auto share = [&](double count) { return count / phases.update / *phases.peak_flops; };
+  if (phases.peak_flops) flops["peak_share"] = share(phases.parameter_flops);
+  if (!options.long_tail) return flops;
+  flops["attention"] = phases.attention_flops / options.steps;
+  if (phases.peak_flops)
+    flops["peak_share_with_attention"] = share(phases.parameter_flops + phases.attention_flops);
+  return flops;
 }
 
 Json to_json(const Phases& phases, const StepOptions& options) {
@@ -268,6 +332,7 @@ Json to_json(const Phases& phases, const StepOptions& options) {
           {"response_tokens", phases.response_tokens},
           {"tokens_per_second", tokens_per_second(phases, options)},
           {"peer_fraction", phases.peers},
+          {"update_flops", flops_json(phases, options)},
           {"recomputed_layers", phases.recomputed},
           {"sampling_gib", gib(phases.sampling)},
           {"scoring_gib", gib(phases.scoring)},
@@ -291,6 +356,17 @@ void print(const std::string& name, const Phases& phases, const StepOptions& opt
   line("adv", phases.advantage);
   line("update", phases.update);
   line("record", phases.record);
+  fmt::print("  update   {:9.3g} TFLOP by parameters (6ND){}{}\n",
+             phases.parameter_flops / steps / 1e12,
+             options.long_tail
+                 ? fmt::format(", {:.3g} of attention", phases.attention_flops / steps / 1e12)
+                 : "",
+             phases.peak_flops
+                 ? fmt::format("; {:.1f} % of peak, {:.1f} % with attention",
+                               100 * phases.parameter_flops / phases.update / *phases.peak_flops,
+                               100 * (phases.parameter_flops + phases.attention_flops) /
+                                   phases.update / *phases.peak_flops)
+                 : "");
   const auto memory = [](const char* part, const Phases::Peak& peak) {
     fmt::print("  {:<8} {:9.2f} GiB planned{}\n", part, peak.planned,
                peak.measured > 0 ? fmt::format(", {:.2f} measured", peak.measured) : "");
@@ -325,6 +401,8 @@ int run_step(const Arguments& arguments) {
   add_memory_option(app, options.memory_gib);
   add_base_option(app, options.base);
   add_number(app, "--lora", options.lora_rank, 0, 1 << 16, "rank of adapters; 0: none");
+  app.add_flag("--long-tail", options.long_tail,
+               "responses end at the lengths of a long-tailed list with that mean and cap");
   app.add_flag("--json", options.json);
   if (const auto status = parse(app, arguments)) return *status;
 

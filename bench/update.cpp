@@ -1,5 +1,6 @@
 #ifdef ANTISD_TORCH
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "bench/random_model.h"
 #include "bench/recompute.h"
 #include "bench/shapes.h"
+#include "bench/workload.h"
 #include "dist/group/process_group.h"
 #include "model/weights.h"
 #include "ops/token_scores.h"
@@ -33,7 +35,8 @@ struct UpdateOptions {
   std::string shape = "tiny";
   std::string device = "cpu", dtype = "auto";
   std::string clock = "wall";
-  int sequences = 8, length = 2048, repeats = 5, threads = 0;
+  int sequences = 8, length = 2048, cap = 0, repeats = 5, threads = 0;
+  std::string lengths;  // long-tail or a file; empty: all have `length`
   bool profile = false;
   std::string recompute = "false";
   std::string work = "update";
@@ -64,21 +67,35 @@ double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+std::vector<std::int64_t> lengths_of(const UpdateOptions& options) {
+  if (options.lengths.empty())
+    return std::vector<std::int64_t>(static_cast<std::size_t>(options.sequences), options.length);
+  if (options.lengths != "long-tail") return read_lengths(options.lengths);
+  return long_tail(options.sequences, options.length,
+                   options.cap > 0 ? options.cap : 4 * std::int64_t{options.length});
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+}
+
 // All sequences are one micro-batch.
-MemoryPlan plan_of(const UpdateOptions& options, const CausalLm& model) {
+MemoryPlan plan_of(const UpdateOptions& options, const CausalLm& model,
+                   const std::vector<std::int64_t>& lengths) {
   RunConfig config;
   config.optim.offload = options.offload;
   config.rollout.prompts_per_step = 1;
-  config.rollout.group_size = options.sequences;
-  config.rollout.max_sequence_tokens = options.length;
-  config.train.micro_batch_tokens = std::int64_t{options.sequences} * options.length;
+  config.rollout.group_size = std::ssize(lengths);
+  config.rollout.max_sequence_tokens = std::ranges::max(lengths);
+  config.train.micro_batch_tokens = sum_of(lengths);
   return planned_memory(options.recompute, config, model);
 }
 
-Times measure(const UpdateOptions& options, CausalLm& model) {
+Times measure(const UpdateOptions& options, CausalLm& model,
+              const std::vector<std::int64_t>& lengths) {
   Times times;
   const at::Device device = model.device();
-  const MemoryPlan plan = plan_of(options, model);  // before the optimizer takes memory
+  const MemoryPlan plan = plan_of(options, model, lengths);  // before the optimizer takes memory
   const bool exchanges = options.exchange != "none";
   const std::unique_ptr<Communicator> ranks = exchanges ? join_alone(device) : alone();
   std::optional<AdamW> optimizer;
@@ -90,14 +107,13 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
                                    .offload = *offload_of_name(options.offload)});
   }
   if (options.backward_too()) model.parameters().require_gradients();
-  std::vector<std::vector<std::int32_t>> sequences(options.sequences);
+  std::vector<std::vector<std::int32_t>> sequences(lengths.size());
   for (std::size_t s = 0; s < sequences.size(); ++s) {
-    for (int i = 0; i < options.length; ++i) {
+    for (std::int64_t i = 0; i < lengths[s]; ++i) {
       sequences[s].push_back(made_up_id(static_cast<std::int64_t>(s), i, model.shape().vocabulary));
     }
   }
-  const double scale =
-      gradient_scale(model.dtype(), std::int64_t{options.sequences} * options.length);
+  const double scale = gradient_scale(model.dtype(), sum_of(lengths));
   const PackedBatch batch = pack(sequences, device, {.share = false});
   const at::Tensor targets = batch.ids.roll(-1).to(at::kInt);
 
@@ -147,14 +163,25 @@ Times measure(const UpdateOptions& options, CausalLm& model) {
   return times;
 }
 
-void print(const UpdateOptions& options, const CausalLm& model, const Times& times) {
-  const double tokens = static_cast<double>(options.sequences) * options.length;
+void print(const UpdateOptions& options, const CausalLm& model, const Times& times,
+           const std::vector<std::int64_t>& lengths) {
+  const auto tokens = static_cast<double>(sum_of(lengths));
   const double whole = times.best.at("whole step");
-  const double flops = (options.backward_too() ? 6.0 : 2.0) *
-                       static_cast<double>(model.shape().active_parameter_count()) * tokens;
-  fmt::print("{}: {:.0f} M parameters, {} x {} tokens, {} {}{}\n", options.shape,
-             static_cast<double>(model.shape().parameter_count()) / 1e6, options.sequences,
-             options.length, options.device, dtype_name(model.dtype()),
+  const double passes = options.backward_too() ? 3 : 1;  // in units of a forward pass
+  const double flops =
+      2 * passes * static_cast<double>(model.shape().active_parameter_count()) * tokens;
+  double attention = 0;
+  for (const std::int64_t length : lengths)
+    attention += passes * attention_flops(model.shape(), 0, length);
+  const std::string sizes =
+      options.lengths.empty()
+          ? fmt::format("{} x {} tokens", options.sequences, options.length)
+          : fmt::format("{} sequences of {} to {} tokens, {:.0f} on average", lengths.size(),
+                        std::ranges::min(lengths), std::ranges::max(lengths),
+                        tokens / static_cast<double>(lengths.size()));
+  fmt::print("{}: {:.0f} M parameters, {}, {} {}{}\n", options.shape,
+             static_cast<double>(model.shape().parameter_count()) / 1e6, sizes, options.device,
+             dtype_name(model.dtype()),
              times.recomputed > 0 ? fmt::format(", {} layers recomputed", times.recomputed) : "");
   for (const auto& [part, seconds] : times.best)
     fmt::print("  {:<24} {:9.2f} ms\n", part, seconds * 1e3);
@@ -162,7 +189,12 @@ void print(const UpdateOptions& options, const CausalLm& model, const Times& tim
     fmt::print("  memory {:.2f} GiB planned, {:.2f} measured\n", times.planned, times.measured);
   fmt::print("  {:.0f} tokens/s, {:.1f} TFLOP/s", tokens / whole, flops / whole / 1e12);
   if (model.device().is_cuda()) fmt::print(", {:.1f} % of 989", 100 * flops / whole / kPeakFlops);
+  fmt::print("; with attention {:.1f} TFLOP/s", (flops + attention) / whole / 1e12);
+  if (model.device().is_cuda())
+    fmt::print(", {:.1f} %", 100 * (flops + attention) / whole / kPeakFlops);
   fmt::print("{}\n", times.finite ? "" : "; a GRADIENT WAS NOT FINITE");
+  fmt::print("  {:.3g} TFLOP by parameters ({}ND), {:.3g} of attention\n", flops / 1e12, 2 * passes,
+             attention / 1e12);
 }
 
 }  // namespace
@@ -173,7 +205,12 @@ int run_update(const Arguments& arguments) {
   add_model_options(app, options.shape, options.device);
   add_dtype_option(app, options.dtype);
   add_number(app, "--sequences", options.sequences, 1, 1 << 20);
-  add_number(app, "--length", options.length, 2, 1 << 20);
+  add_number(app, "--length", options.length, 2, 1 << 20, "of a sequence, or the mean");
+  app.add_option("--lengths", options.lengths,
+                 "long-tail: many short sequences and a few long ones; or a file with one length "
+                 "per line; not given: all are equal");
+  add_number(app, "--cap", options.cap, 0, 1 << 20,
+             "the longest of long-tail; 0: four times --length");
   add_number(app, "--repeats", options.repeats, 1, 1000);
   add_threads_option(app, options.threads);
   add_clock_option(app, options.clock);
@@ -194,8 +231,8 @@ int run_update(const Arguments& arguments) {
   cap_memory(at::Device(options.device), options.memory_gib);
   CausalLm model =
       random_model(named_shape(options.shape), at::Device(options.device), options.dtype);
-  const Times times = measure(options, model);
-  print(options, model, times);
+  const std::vector<std::int64_t> lengths = lengths_of(options);
+  print(options, model, measure(options, model, lengths), lengths);
   return 0;
 }
 

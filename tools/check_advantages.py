@@ -6,7 +6,9 @@ compares.
 
 Group advantages, gate, lambda and the per-token term all come from rewards, log-probabilities and
 entropies of the dump and from config.toml; if the dumps start after step 1 or skip steps, the gate
-cannot be simulated and lambda is taken from them.
+cannot be simulated and lambda is taken from them. So do the weights of loss.rollout_correction. With
+rollout.partial, every token has its policy, and every group that was drawn was trained on or is
+carried.
 """
 import json
 import math
@@ -197,6 +199,36 @@ def taught_advantages(rules, advantage, row, weight, outlier_limit):
     return plain * (1 + weight * term) if rules.compose == "multiplicative" else plain + weight * term
 
 
+def rollout_weights(loss, row):
+    """min(w, C), or whether w is within [1/C, C]; None without loss.rollout_correction."""
+    kind, cap = loss.get("rollout_correction", "none"), loss.get("rollout_correction_cap", 2)
+    if kind == "none":
+        return None
+    ratio = np.exp(np.clip(numbers(row, "student_logp") - numbers(row, "sampling_logp"), -20, 20))
+    return np.minimum(ratio, cap) if kind == "tis" else 1.0 * ((ratio <= cap) & (ratio * cap >= 1))
+
+
+def weight_gap(loss, row):
+    ours, theirs = rollout_weights(loss, row), row.get("rollout_weight")
+    assert (ours is None) == (theirs is None), "a row with rollout_weight, or without"
+    return 0.0 if ours is None else np.abs(ours - np.array(theirs)).max()
+
+
+def check_policies(row, place):
+    """[[steps ago, tokens], ...], the oldest first."""
+    ages, counts = zip(*row["policies"])
+    assert sum(counts) == len(row["response_ids"]) and min(counts) > 0, f"{place}: tokens without a policy"
+    assert list(ages) == sorted(set(ages), reverse=True) and ages[-1] >= 0, f"{place}: ages {ages}"
+
+
+def check_carried(run, config, groups):
+    """No group is lost or trained on twice: drawn = trained on + carried after the last step."""
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    drawn = len(rows) * config["rollout"]["prompts_per_step"]
+    carried = rows[-1]["rollout/carried_groups"]
+    assert drawn == groups + carried, f"{drawn} groups were drawn, {groups} trained on, {carried} are carried"
+
+
 def check_recorded(run, gate):
     """The newest checkpoint must have made the same choice."""
     saved = sorted((run / "checkpoints").glob("step-*/state.json"))
@@ -213,7 +245,8 @@ def main():
     rules, size = Rules(config), config["rollout"]["group_size"]
     files = sorted((run / "rollouts").glob("step-*.jsonl"))
     followed = [f.stem for f in files] == [f"step-{k:06}" for k in range(1, len(files) + 1)]
-    gate, warmup_u, worst, tokens, weighted = Gate(rules), [], 0.0, 0, 0
+    gate, warmup_u, worst, tokens, weighted, groups = Gate(rules), [], 0.0, 0, 0, 0
+    partial = config["rollout"].get("partial", False)
     for file in files:
         rows = [json.loads(line) for line in file.read_text().splitlines()]
         graded = [row for row in rows if row["reward"] is not None]
@@ -222,7 +255,9 @@ def main():
         sigmas = rules.signal["outlier_sigmas"]
         limit = sigmas * np.std(np.concatenate(warmup_u)) if sigmas > 0 and warmup_u else math.inf
         for begin in range(0, len(rows), size):
-            group = rows[begin:begin + size]
+            group, groups = rows[begin:begin + size], groups + 1
+            for row in group if partial else []:
+                check_policies(row, file)
             rewards, of_all = [reward_of(r) for r in group], [reward_of(r) for r in graded]
             for row, advantage in zip(group, group_advantages(rules, rewards, of_all)):
                 if advantage is None:
@@ -233,10 +268,12 @@ def main():
                 weight = response_lambda(rules, gate, is_open, row) if followed else row["lambda"]
                 ours = token_advantages(rules, advantage, row, weight, limit)
                 gaps = np.abs(ours - np.array(row["token_advantage"]))
-                worst = max(worst, gaps.max(), abs(weight - row["lambda"]))
+                worst = max(worst, gaps.max(), abs(weight - row["lambda"]), weight_gap(config["loss"], row))
                 tokens, weighted = tokens + len(ours), weighted + (len(ours) if weight > 0 else 0)
         if rules.sign != 0 and warming_up:
             warmup_u += [log_ratios(rules, row) for row in graded]
+    if followed and partial and config["rollout"]["refill"] == 0:
+        check_carried(run, config, groups)
     if followed and rules.kind == "entropy" and not gate.warming_up():
         check_recorded(run, gate)
     print(f"{rules.name}: {tokens} tokens of {len(files)} steps, {weighted} with a weight, largest difference {worst:.3g}")

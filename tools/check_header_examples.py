@@ -46,6 +46,7 @@ NAMES = {
     "algo/gate_signal.h": "std::vector<TokenScores> teacher, std::vector<TokenScores> student",
     "algo/named_sums.h": "double t, double s",
     "algo/response.h": "std::size_t p, std::size_t i",
+    "algo/rollout_correction.h": "std::vector<float> old_logp, std::size_t r, std::size_t t, double loss",
     "algo/shaping.h": "std::vector<float> values, Moments warmup_u, std::size_t r, std::vector<float> s, "
                       "MeanOver mean",
     "algo/token_divergence.h": "std::vector<double> student_logp, std::vector<double> teacher_logp, "
@@ -189,6 +190,7 @@ NAMES = {
     "text/tokenizer/regex.h": "std::string text",
     "text/tokenizer/scanner.h": "std::string pattern, std::string text",
     "trainer/distillation.h": "at::Tensor hidden, at::Tensor teacher_hidden, CausalLm& teacher",
+    "trainer/carried_file.h": "std::filesystem::path folder",
     "trainer/gradient_pass.h": "std::vector<TargetSequence> sequences, double lr, MeanOver mean, "
                                "Objective& objective",
     "trainer/holdings.h": "ModelShape shape",
@@ -197,6 +199,8 @@ NAMES = {
                            "PassBatch mini_batch, MeanOver mean",
     "trainer/other_teacher.h": "std::filesystem::path folder, at::Device device, "
                                "at::ScalarType dtype, std::vector<ScoreRequest> requests",
+    "trainer/open_groups.h": "PromptBatch fresh, GroupSampler& sampler, GroupSampler::OnGroup on_group, "
+                             "std::uint32_t now",
     "trainer/pretrain/document_objective.h": "GradientPass& gradients, double lr, "
                                              "std::vector<TrainingDocument> documents, MeanOver mean",
     "trainer/pretrain/document_trainer.h": "std::unique_ptr<Documents> documents, DocumentState& state",

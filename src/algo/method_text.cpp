@@ -66,6 +66,9 @@ std::string objective_text(const LossConfig& loss) {
       text += fmt::format(" by {}", loss.norm_tokens);
   }
   if (loss.overlong_filter) text += "; without truncated responses";
+  if (loss.rollout_correction != plain.rollout_correction)
+    text += fmt::format("; rollout correction {} by {:g}", loss.rollout_correction,
+                        loss.rollout_correction_cap);
   return text;
 }
 

@@ -5,6 +5,7 @@
 //
 // Who fills which field, in the order of a step:
 //   ids, sampling_logp, raw_logp, finish   the sampler (inference/rollout_engine.h)
+//   policies                               the trainer, with rollout.partial
 //   text                                   the caller of inference, which has the tokenizer
 //   verdict                                the grading stage (reward/grading_stage.h)
 //   shaped_reward                          shape_rewards() (algo/reward_shaping.h), where asked for
@@ -12,7 +13,8 @@
 //   teacher                                the scorer, or SDPO's objective in the update
 //   before, reference                      the scorer, for the few methods that need them
 //   group_advantage, lambda                set_advantages() and make_shaping() (algo/shaping.h)
-//   student, token_advantage               the update, in its first pass over the response
+//   student, token_advantage,              the update, in its first pass over the response
+//   rollout_weight
 // Fields that are not filled are empty; so a dump shows how far a stopped step got.
 #pragma once
 
@@ -29,14 +31,22 @@
 
 namespace antisd::inline algo {
 
-enum class FinishReason { kStop, kLength };
+// kPaused: it has not ended, and a later step goes on with it (rollout.partial).
+enum class FinishReason { kStop, kLength, kPaused };
+
+// Consecutive tokens of a response that one policy sampled.
+struct PolicySpan {
+  std::uint32_t step = 0;  // that sampled them, as in Prompt::step
+  std::int64_t tokens = 0;
+};
 
 struct Response {
   std::vector<TokenId> ids;          // as sampled, with the stop id; never re-encoded from text
   std::vector<float> sampling_logp;  // under the sampling distribution, one per token
   std::vector<float> raw_logp;       // the model's own: temperature 1, no filter
   FinishReason finish = FinishReason::kStop;
-  std::string text;  // without special tokens
+  std::vector<PolicySpan> policies;  // who wrote the tokens, in order; empty: this step's policy
+  std::string text;                  // without special tokens
   Verdict verdict;
   std::optional<double> shaped_reward;    // R less the penalties of [reward]; nothing: R itself
   Context context;                        // c, the teacher's prompt
@@ -47,8 +57,10 @@ struct Response {
   double lambda = 0;
   TokenScores student;                  // s, H_S as used in the advantage
   std::vector<double> token_advantage;  // A_{i,t}
+  std::vector<double> rollout_weight;   // of loss.rollout_correction; empty: none
 
   bool truncated() const { return finish == FinishReason::kLength; }
+  bool paused() const { return finish == FinishReason::kPaused; }
 };
 
 struct ResponseGroup {

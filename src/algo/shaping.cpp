@@ -181,15 +181,24 @@ TokenLosses token_losses(const Shaping& shaping, const Response& response,
   if (rules.ratio == "sequence" && !log_ratio.empty())
     log_ratio.assign(log_ratio.size(), losses.log_ratio / static_cast<double>(log_ratio.size()));
 
-  const double factor = aggregation_factor(rules, std::ssize(student.logp), mean);
+  losses.rollout =
+      rollout_weights(rules, on_policy ? student.logp : student.old_logp, response.sampling_logp);
+  const std::int64_t kept = losses.rollout.kept(std::ssize(student.logp));
+  const double factor = kept > 0 ? aggregation_factor(rules, kept, mean) : 0;
   const bool cispo = rules.policy == "cispo";
   for (std::size_t i = 0; i < student.logp.size(); ++i) {
+    if (losses.rollout.masked(i)) {
+      losses.loss.push_back(0);
+      losses.gradient.push_back(0);
+      continue;
+    }
     const double advantage = losses.advantages.advantage[i];
+    const double weight = losses.rollout.at(i);
     const ClippedLoss policy = cispo ? cispo_loss(advantage, log_ratio[i], student.logp[i], rules)
                                      : clipped_loss(advantage, log_ratio[i], rules);
     losses.clipped += policy.clipped;
     losses.dual_clipped += policy.dual_clipped;
-    TokenLoss token{policy.loss, policy.gradient};
+    TokenLoss token{weight * policy.loss, weight * policy.gradient};
     add_loss_terms(rules,
                    {.logp = student.logp[i],
                     .reference = student.reference.empty() ? 0 : student.reference[i],
@@ -208,7 +217,9 @@ void add_sums(NamedSums& sums, const TokenLosses& losses, std::span<const float>
     for (const double value : values)
       moments.add(value);
   };
-  add("loss", losses.loss);
+  Moments& loss = sums["loss"];
+  for (std::size_t i = 0; i < losses.loss.size(); ++i)
+    if (!losses.rollout.masked(i)) loss.add(losses.loss[i]);
   add("advantage", tokens.advantage);
   add("u", tokens.u);
   add("phi", tokens.phi);
@@ -218,7 +229,12 @@ void add_sums(NamedSums& sums, const TokenLosses& losses, std::span<const float>
     term.add(std::abs(value - tokens.group_advantage));
     group_advantage.add(std::abs(tokens.group_advantage));
   }
-  const std::int64_t count = std::ssize(losses.loss);
+  const std::int64_t count = losses.rollout.kept(std::ssize(losses.loss));
+  if (!losses.rollout.ratio.empty()) {
+    add("rollout_ratio", losses.rollout.ratio);
+    sums["rollout_cut"].add_sum(static_cast<double>(losses.rollout.cut),
+                                std::ssize(losses.rollout.ratio));
+  }
   sums["clipped"].add_sum(static_cast<double>(losses.clipped), count);
   sums["dual_clipped"].add_sum(static_cast<double>(losses.dual_clipped), count);
   sums["log_ratio"].add_sum(losses.log_ratio, count);

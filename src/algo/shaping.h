@@ -26,6 +26,7 @@
 #include "algo/moments.h"
 #include "algo/named_sums.h"
 #include "algo/response.h"
+#include "algo/rollout_correction.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace antisd::inline algo {
@@ -77,18 +78,22 @@ struct TokenLosses {
   std::int64_t clipped = 0, dual_clipped = 0;  // tokens
   double log_ratio = 0;                        // sum of new - old
   AddedSums added;                             // of algo/loss_terms.h
+  RolloutWeights rollout;                      // of loss.rollout_correction
 };
 
 // `mean`: what the mean is over, counted over all micro-batches and processes. The response must
 // have an advantage: one whose grade failed is not in the loss. With loss.ratio = "sequence" each
 // token's gradient is that of GSPO's token form, so that advantages may differ by token; where they
-// do not, it is the derivative of the loss.
+// do not, it is the derivative of the loss. With loss.rollout_correction = "mask" the mean is over
+// kept_over().
 TokenLosses token_losses(const Shaping& shaping, const Response& response,
                          const StudentTokens& student, MeanOver mean);
 
 // Adds one response to the sums of an update: "loss" (with what loss_terms() add), "advantage",
 // "u", "phi", "entropy" (H_S), "term" and "group_advantage" (|A_{i,t} - A_i| and |A_i|), "clipped",
-// "dual_clipped", "log_ratio" and one per loss term, all over tokens.
+// "dual_clipped", "log_ratio" and one per loss term, all over tokens. With loss.rollout_correction
+// also "rollout_ratio" and "rollout_cut", a share; masked tokens are then not in the sums of the
+// loss, its terms and its clipping.
 void add_sums(NamedSums& sums, const TokenLosses& losses,
               std::span<const float> student_entropy = {});
 

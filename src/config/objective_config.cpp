@@ -1,5 +1,6 @@
 // The sections [advantage] and [loss]: their keys, the presets of other methods, and checks across
 // keys.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -93,6 +94,13 @@ void RunConfig::describe_objective() {
       .at_least(1);
   o.add("loss.overlong_filter", loss.overlong_filter,
         "responses that ended by their length count in A, but not in the loss");
+  o.add("loss.rollout_correction", loss.rollout_correction,
+        "what becomes of a token by w = p_old / p_rollout, the policy at the step's beginning over "
+        "the one that sampled it: tis: its loss is multiplied by min(w, C); mask: it counts only "
+        "where w lies between 1/C and C")
+      .one_of({"none", "tis", "mask"});
+  o.add("loss.rollout_correction_cap", loss.rollout_correction_cap, "C of loss.rollout_correction")
+      .at_least(1);
 }
 
 void RunConfig::imply_objective() {
@@ -101,6 +109,10 @@ void RunConfig::imply_objective() {
   if (method.preset == "dapo")
     options_.imply("method.preset", fmt::format("reward.overlong_tokens={}",
                                                 rollout.max_sequence_tokens / kOverlongPart));
+  if (!options_.find("rollout.partial_tokens")->was_set())
+    options_.imply("rollout.max_sequence_tokens",
+                   fmt::format("rollout.partial_tokens={}",
+                               std::max<std::int64_t>(1, rollout.max_sequence_tokens / 4)));
   if (!options_.find("loss.norm_tokens")->was_set())
     options_.imply("rollout.max_sequence_tokens",
                    fmt::format("loss.norm_tokens={}", rollout.max_sequence_tokens));
@@ -119,7 +131,9 @@ void RunConfig::validate_objective() const {
   for (const auto& [key, differs] :
        {std::pair("loss.aggregation", loss.aggregation != plain.aggregation),
         std::pair("loss.ratio", loss.ratio != plain.ratio),
-        std::pair("loss.policy", loss.policy != plain.policy)}) {
+        std::pair("loss.policy", loss.policy != plain.policy),
+        std::pair("loss.rollout_correction",
+                  loss.rollout_correction != plain.rollout_correction)}) {
     if (!differs) continue;
     throw InputError(
         fmt::format("{} has no meaning for {}, whose loss is a divergence", key, method.name),

@@ -88,6 +88,13 @@ void RunConfig::describe_data_and_model() {
         "dynamic sampling: groups whose rewards are all equal are replaced by groups of further "
         "prompts, in at most so many rounds a step; 0 is off")
       .at_least(0);
+  o.add("rollout.partial", rollout.partial,
+        "responses that are longer than rollout.partial_tokens are not waited for: the next step "
+        "goes on with them, and trains on a group once all its responses have ended");
+  o.add("rollout.partial_tokens", rollout.partial_tokens,
+        "new tokens of a response in one step; a good choice is the length that nine responses in "
+        "ten do not reach; unless set, a quarter of rollout.max_sequence_tokens")
+      .at_least(1);
 }
 
 void RunConfig::describe_training() {

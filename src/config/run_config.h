@@ -49,6 +49,8 @@ struct RolloutConfig {
   double top_p = 1.0;
   std::int64_t top_k = 0;
   std::int64_t refill = 0;  // rounds
+  bool partial = false;
+  std::int64_t partial_tokens = 8'192;  // of a response, in one step
 };
 
 struct GateConfig {
@@ -152,6 +154,8 @@ struct LossConfig {
   std::string aggregation = "token-mean";
   std::int64_t norm_tokens = 32'768;
   bool overlong_filter = false;
+  std::string rollout_correction = "none";
+  double rollout_correction_cap = 2;  // C
 };
 
 struct RewardConfig {

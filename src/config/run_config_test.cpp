@@ -69,6 +69,8 @@ TEST(RunConfig, ContradictionsAreRefused) {
   EXPECT_THAT(refused({"method.lambda_rule=perplexity"}), HasSubstr("teacher_perplexity"));
   EXPECT_THAT(refused({"method.sdpo.alpha=1"}), HasSubstr("between 0 and 1"));
   EXPECT_THAT(refused({"reward.kind=command"}), HasSubstr("reward.command"));
+  EXPECT_THAT(refused({"method.name=sdpo", "loss.rollout_correction=tis"}),
+              HasSubstr("loss.rollout_correction has no meaning for sdpo"));
   EXPECT_THAT(refused({"reward.kind=python"}), HasSubstr("reward.function"));
 }
 

@@ -92,7 +92,7 @@ std::vector<std::optional<std::string>> ContextBuilder::peers(const PromptBatch&
   std::vector<std::optional<std::string>> found(group.responses.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     const std::optional<std::size_t> peer =
-        picker_.pick(prompts.step, prompts.prompts[prompt].index, may_be_shown, i);
+        picker_.pick(prompts.prompts[prompt].step, prompts.prompts[prompt].index, may_be_shown, i);
     if (peer) found[i] = texts[*peer];
   }
   return found;

@@ -48,8 +48,8 @@ std::vector<TokenId> PromptRenderer::encode(std::span<const ChatMessage> message
   return ids;
 }
 
-Prompt PromptRenderer::prompt(const Problem& problem, std::uint32_t index) const {
-  return {.id = problem.id, .index = index, .problem = &problem, .ids = encode(problem)};
+Prompt PromptRenderer::prompt(const Problem& problem) const {
+  return {.id = problem.id, .problem = &problem, .ids = encode(problem)};
 }
 
 }  // namespace antisd::inline context

@@ -39,18 +39,23 @@ class PromptRenderer {
   template <typename Problems>
   PromptBatch batch(std::uint32_t step, const Problems& problems,
                     std::span<const std::size_t> indices) const {
-    PromptBatch prompts{.step = step, .prompts = {}};
-    for (const std::size_t index : indices)
-      prompts.prompts.push_back(
-          prompt(problems[index], static_cast<std::uint32_t>(prompts.prompts.size())));
+    PromptBatch prompts;
+    for (const std::size_t number : indices) {
+      const auto index = static_cast<std::uint32_t>(prompts.prompts.size());
+      prompts.prompts.push_back(prompt(problems[number]));
+      prompts.prompts.back().number = number;
+      prompts.prompts.back().step = step;
+      prompts.prompts.back().index = index;
+    }
     return prompts;
   }
+
+  // Without number, step and index.
+  Prompt prompt(const Problem& problem) const;
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
-  Prompt prompt(const Problem& problem, std::uint32_t index) const;
-
   Tokenizer tokenizer_;
   std::optional<ChatTemplate> chat_;
   std::string student_template_;

@@ -1,6 +1,7 @@
 // The prompts of one step: x.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,13 +13,14 @@ namespace antisd::inline data {
 
 struct Prompt {
   std::string id;                    // of the problem
-  std::uint32_t index = 0;           // in the step: the key of its random numbers
+  std::size_t number = 0;            // of the problem in the data set
+  std::uint32_t step = 0;            // that drew it, and
+  std::uint32_t index = 0;           // in that step: the key of its random numbers
   const Problem* problem = nullptr;  // borrowed from the data set
   std::vector<TokenId> ids;          // ends with the generation prompt
 };
 
 struct PromptBatch {
-  std::uint32_t step = 0;
   std::vector<Prompt> prompts;
 };
 

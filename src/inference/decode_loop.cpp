@@ -100,13 +100,12 @@ void DecodeLoop::receive(int sequence, const StepTokens& tokens, std::size_t row
   if (!std::isfinite(tokens.raw_logp[row])) {
     return not_finite(
         sequence,
-        NotFinite(
-            fmt::format("the model's logits are not finite at token {} of sample {} of prompt {}",
-                        sample.ids.size(), scheduler_.sample_of(sequence),
-                        scheduler_.group_of(sequence)),
-            {.remedy = model_.dtype() == at::kHalf
-                           ? "the activations may be beyond fp16's range: compute in bf16"
-                           : "check the weights with `antisd score --check-weights`"}));
+        NotFinite(fmt::format(
+                      "the model's logits are not finite at token {} of sample {} of prompt {}",
+                      sample.ids.size(), place_of(sequence).sample, scheduler_.group_of(sequence)),
+                  {.remedy = model_.dtype() == at::kHalf
+                                 ? "the activations may be beyond fp16's range: compute in bf16"
+                                 : "check the weights with `antisd score --check-weights`"}));
   }
   sample.ids.push_back(tokens.ids[row]);
   sample.sampling_logp.push_back(tokens.logp[row]);

@@ -27,6 +27,28 @@ std::int64_t new_token_limit(const CausalLm& model, const RolloutRequest& reques
   return options.max_new_tokens > 0 ? std::min(options.max_new_tokens, left) : left;
 }
 
+// The samples that go on: all, or those of an earlier call that are paused.
+std::vector<int> open_samples(const RolloutRequest& request) {
+  std::vector<int> open;
+  for (int sample = 0; sample < request.samples; ++sample)
+    if (request.begun.empty() || request.begun[static_cast<std::size_t>(sample)].paused())
+      open.push_back(sample);
+  return open;
+}
+
+GroupShape shape_of(const CausalLm& model, const RolloutRequest& request,
+                    const RolloutOptions& options) {
+  const std::vector<int> open = open_samples(request);
+  GroupShape shape{.prompt_tokens = std::ssize(request.prompt_ids),
+                   .samples = static_cast<int>(open.size()),
+                   .max_new_tokens = new_token_limit(model, request, options),
+                   .pause_after = options.pause_after};
+  for (const int sample : open)
+    if (!request.begun.empty())
+      shape.begun.push_back(std::ssize(request.begun[static_cast<std::size_t>(sample)].ids));
+  return shape;
+}
+
 // One call of generate().
 class Generation : DecodeLoop {
  public:
@@ -40,9 +62,14 @@ class Generation : DecodeLoop {
         on_group_(on_group),
         most_rows_(std::min(limits.slots, scheduler_.sequences())) {
     for (std::size_t r = 0; r < requests.size(); ++r) {
-      groups_.push_back({r, requests[r].prompt,
-                         std::vector<Response>(static_cast<std::size_t>(requests[r].samples))});
-      unfinished_.push_back(requests[r].samples);
+      const RolloutRequest& request = requests[r];
+      groups_.push_back({r, request.prompt,
+                         request.begun.empty()
+                             ? std::vector<Response>(static_cast<std::size_t>(request.samples))
+                             : request.begun});
+      open_.push_back(open_samples(request));
+      unfinished_.push_back(static_cast<int>(open_.back().size()));
+      paused_.push_back(false);
     }
   }
 
@@ -60,7 +87,8 @@ class Generation : DecodeLoop {
     if (stats_.steps > 0) stats_.slot_occupancy = rows_sum_ / double(stats_.steps) / most_rows_;
     SampleBatch batch{.stats = stats_, .interrupted = !scheduler_.done()};
     for (std::size_t g = 0; g < groups_.size(); ++g)
-      if (unfinished_[g] == 0) batch.groups.push_back(std::move(groups_[g]));
+      if (unfinished_[g] == 0)
+        (paused_[g] ? batch.paused : batch.groups).push_back(std::move(groups_[g]));
     return batch;
   }
 
@@ -68,13 +96,17 @@ class Generation : DecodeLoop {
   const std::vector<std::int32_t>& prompt_of(int group) const override {
     return requests_[group].prompt_ids;
   }
+  int sample_of(int sequence) const {
+    return open_[scheduler_.group_of(sequence)][scheduler_.sample_of(sequence)];
+  }
   Response& response_of(int sequence) override {
-    return groups_[scheduler_.group_of(sequence)].samples[scheduler_.sample_of(sequence)];
+    return groups_[scheduler_.group_of(sequence)].samples[sample_of(sequence)];
   }
   RandomPlace place_of(int sequence) override {
-    return {.step = options_.step,
-            .prompt = requests_[scheduler_.group_of(sequence)].prompt,
-            .sample = static_cast<std::uint32_t>(scheduler_.sample_of(sequence)),
+    const RolloutRequest& request = requests_[scheduler_.group_of(sequence)];
+    return {.step = request.step.value_or(options_.step),
+            .prompt = request.prompt,
+            .sample = static_cast<std::uint32_t>(sample_of(sequence)),
             .position = static_cast<std::uint32_t>(response_of(sequence).ids.size())};
   }
   const SequenceSampling* sampling_of(int) const override { return nullptr; }
@@ -82,7 +114,7 @@ class Generation : DecodeLoop {
   bool stops_at(int sequence, std::int32_t id, std::span<const Alternative>) override {
     if (options_.on_token) {
       options_.on_token(static_cast<std::size_t>(scheduler_.group_of(sequence)),
-                        scheduler_.sample_of(sequence), id);
+                        sample_of(sequence), id);
     }
     return std::find(options_.stop_ids.begin(), options_.stop_ids.end(), id) !=
                options_.stop_ids.end() ||
@@ -91,8 +123,14 @@ class Generation : DecodeLoop {
 
   void ended(int sequence) override {
     const int g = scheduler_.group_of(sequence);
+    Response& sample = response_of(sequence);
+    if (sample.truncated() &&
+        std::ssize(sample.ids) < new_token_limit(model_, requests_[g], options_)) {
+      sample.finish = FinishReason::kPaused;
+      paused_[g] = true;
+    }
     ++finished_;
-    if (--unfinished_[g] == 0 && on_group_) on_group_(groups_[g]);
+    if (--unfinished_[g] == 0 && !paused_[g] && on_group_) on_group_(groups_[g]);
   }
 
   void not_finite(int, const NotFinite& error) override { throw error; }
@@ -112,7 +150,9 @@ class Generation : DecodeLoop {
   const std::function<void(SampleGroup&)>& on_group_;
   int most_rows_;
   std::vector<SampleGroup> groups_;
-  std::vector<int> unfinished_;  // samples by group
+  std::vector<std::vector<int>> open_;  // by group: the samples that the scheduler knows
+  std::vector<int> unfinished_;         // of those, by group
+  std::vector<bool> paused_;            // by group: one of them is
   int finished_ = 0;
   double seconds_ = 0;
   Stopwatch since_start_;
@@ -131,6 +171,7 @@ void check_rollout_request(const CausalLm& model, const RolloutRequest& request,
     throw InputError(fmt::format("{} samples of a prompt", request.samples),
                      {.remedy = "ask for at least 1"});
   }
+  ANTISD_CHECK(request.begun.empty() || std::ssize(request.begun) == request.samples);
   for (std::size_t i = 0; i < request.prompt_ids.size(); ++i) {
     if (request.prompt_ids[i] >= 0 && request.prompt_ids[i] < vocabulary) continue;
     throw InputError(fmt::format("the prompt holds id {} at position {}; the model knows ids 0 to "
@@ -182,7 +223,7 @@ void RolloutEngine::drop() {
 void RolloutEngine::prepare_pool(const CausalLm& model, std::span<const GroupShape> groups) {
   std::int64_t longest = 0;
   for (const GroupShape& group : groups)
-    longest = std::max(longest, group.prompt_tokens + group.max_new_tokens);
+    longest = std::max(longest, group.longest());
   const std::int64_t wanted =
       Scheduler::pages_wanted(groups, engine_limits(model.device(), options_));
   const std::int64_t budget =
@@ -224,8 +265,7 @@ SampleBatch RolloutEngine::generate(const CausalLm& model, std::span<const Rollo
   std::int64_t longest = 0;
   for (const RolloutRequest& request : requests) {
     check_rollout_request(model, request, options);
-    groups.push_back({static_cast<std::int64_t>(request.prompt_ids.size()), request.samples,
-                      new_token_limit(model, request, options)});
+    groups.push_back(shape_of(model, request, options));
     longest = std::max(longest, groups.back().prompt_tokens + groups.back().max_new_tokens);
   }
   const at::NoGradGuard no_grad;

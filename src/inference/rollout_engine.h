@@ -8,13 +8,15 @@
 //   engine.release();                                              // frees memory for the update
 //
 // A sample depends only on its prompt, the settings and (seed, step, prompt, sample), up to the
-// rounding of float sums: not on the rest of the batch, the order, the cache size or preemption.
+// rounding of float sums: not on the rest of the batch, the order, the cache size or preemption;
+// nor on pauses, with the same weights before and after.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +28,9 @@ struct RolloutRequest {
   std::vector<std::int32_t> prompt_ids;
   int samples = 1;           // in the group
   std::uint32_t prompt = 0;  // index in the training step: the key of its random numbers
+  std::optional<std::uint32_t> step = {};  // the other part of it; none: RolloutOptions::step
+  // Of an earlier call, one per sample: those that are paused go on where they were, at least one.
+  std::vector<Response> begun = {};
 };
 
 struct SampleGroup {
@@ -45,6 +50,7 @@ struct RolloutOptions {
   SamplingSettings sampling;
   std::int64_t max_new_tokens = 0;       // 0: limited by max_sequence_tokens
   std::int64_t max_sequence_tokens = 0;  // prompt and response; 0: the model's positions
+  std::int64_t pause_after = 0;          // new tokens of a sample in this call; 0: no limit
   std::vector<std::int32_t> stop_ids;    // none: a sample ends only at its length
   // Called with the response after each token; true ends the response (stop strings).
   std::function<bool(std::span<const std::int32_t> response)> stops;
@@ -57,6 +63,7 @@ struct RolloutOptions {
 
 struct SampleBatch {
   std::vector<SampleGroup> groups;  // in the order of the requests; without unfinished ones
+  std::vector<SampleGroup> paused;  // the same; those with a paused sample
   RolloutStats stats;
   bool interrupted = false;
 };

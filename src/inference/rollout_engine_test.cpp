@@ -3,6 +3,7 @@
 #include "inference/rollout_engine.h"
 
 #include <deque>
+#include <map>
 
 #include <gmock/gmock.h>
 
@@ -234,6 +235,60 @@ TEST(RolloutEngine, ASampleDoesNotDependOnItsCompany) {
   EXPECT_NE(ids_of(RolloutEngine().generate(model, requests, other)), ids);
   ++alone.prompt;
   EXPECT_NE(ids_of(RolloutEngine().generate(model, {&alone, 1}, options))[0], ids[7]);
+}
+
+// Pauses, in calls of any length, change no token: a resumed sample draws the random numbers that
+// it would have drawn. Its keys and values are computed in one pass instead of token by token, so
+// log-probabilities differ by rounding.
+TEST(RolloutEngine, PausesChangeNothing) {
+  const CausalLm model = fixture_model("qwen3_window", 8);
+  RolloutOptions options{.sampling = {.temperature = 0.9, .top_p = 0.95},
+                         .max_new_tokens = 60,
+                         .stop_ids = {3},
+                         .seed = 5};
+  std::vector<RolloutRequest> requests = requests_of(40);
+  for (std::size_t r = 0; r < requests.size(); ++r)
+    requests[r].step = static_cast<std::uint32_t>(r % 4);
+  const SampleBatch whole = RolloutEngine().generate(model, requests, options);
+  EXPECT_TRUE(whole.paused.empty());
+  const std::int64_t page = KvPool::page_bytes(model);
+  for (const auto make : {&make_decoder, &make_delayed, &make_tensor_decoder}) {
+    EngineOptions small{.max_sequences = 12, .prefill_chunk_tokens = 40, .kv_bytes = 30 * page};
+    small.decoder = make;
+    RolloutEngine engine(small);
+    std::vector<RolloutRequest> open = requests;
+    std::map<std::uint32_t, SampleGroup> ended;
+    int calls = 0;
+    for (; !open.empty(); ++calls) {
+      options.pause_after = 1 + calls * 5 % 13;
+      std::size_t told = 0;
+      SampleBatch batch = engine.generate(model, open, options, [&](SampleGroup&) { ++told; });
+      EXPECT_EQ(told, batch.groups.size());
+      EXPECT_EQ(batch.groups.size() + batch.paused.size(), open.size());
+      for (SampleGroup& group : batch.groups)
+        ended[group.prompt] = std::move(group);
+      std::vector<RolloutRequest> left;
+      for (SampleGroup& group : batch.paused) {
+        left.push_back(open[group.request]);
+        left.back().begun = std::move(group.samples);
+      }
+      open = std::move(left);
+    }
+    EXPECT_GT(calls, 4);
+    ASSERT_EQ(ended.size(), requests.size());
+    for (const SampleGroup& expected : whole.groups) {
+      const SampleGroup& found = ended.at(expected.prompt);
+      ASSERT_EQ(found.samples.size(), expected.samples.size());
+      for (std::size_t i = 0; i < expected.samples.size(); ++i) {
+        EXPECT_EQ(found.samples[i].ids, expected.samples[i].ids);
+        EXPECT_EQ(found.samples[i].finish, expected.samples[i].finish);
+        ASSERT_EQ(found.samples[i].sampling_logp.size(), expected.samples[i].ids.size());
+        for (std::size_t k = 0; k < expected.samples[i].ids.size(); ++k)
+          EXPECT_NEAR(found.samples[i].sampling_logp[k], expected.samples[i].sampling_logp[k],
+                      1e-4);
+      }
+    }
+  }
 }
 
 // Random weights; products as wide as real models', in multiples of a vector.

@@ -7,6 +7,19 @@
 
 namespace antisd::inline inference {
 
+std::int64_t GroupShape::last_token(int sample) const {
+  if (pause_after == 0) return max_new_tokens;
+  const std::int64_t had = begun.empty() ? 0 : begun[static_cast<std::size_t>(sample)];
+  return std::min(max_new_tokens, had + pause_after);
+}
+
+std::int64_t GroupShape::longest() const {
+  std::int64_t most = 0;
+  for (int sample = 0; sample < samples; ++sample)
+    most = std::max(most, last_token(sample));
+  return prompt_tokens + most;
+}
+
 Scheduler::Scheduler(PageLedger& pages, SchedulerLimits limits, std::span<const GroupShape> groups)
     : ledger_(pages), limits_(limits) {
   ANTISD_CHECK(limits.slots > 0 && limits.prefill_chunk_tokens > 0);
@@ -16,8 +29,8 @@ Scheduler::Scheduler(PageLedger& pages, SchedulerLimits limits, std::span<const 
 
 int Scheduler::add(const GroupShape& shape) {
   ANTISD_CHECK(shape.prompt_tokens > 0 && shape.samples > 0 && shape.max_new_tokens > 0);
-  ANTISD_CHECK(pages_needed(shape.prompt_tokens + shape.max_new_tokens, limits_.page_tokens) <=
-               ledger_.total());
+  ANTISD_CHECK(shape.begun.empty() || std::ssize(shape.begun) == shape.samples);
+  ANTISD_CHECK(pages_needed(shape.longest(), limits_.page_tokens) <= ledger_.total());
   while (!groups_.empty() && is_over(groups_[groups_.begin()])) {
     for (int sample = groups_[groups_.begin()].shape.samples; sample-- > 0;)
       sequences_.forget_first();
@@ -27,8 +40,15 @@ int Scheduler::add(const GroupShape& shape) {
   Group& group = groups_[number];
   group.first_sequence = sequences_.end();
   group.unfinished = shape.samples;
-  for (int sample = 0; sample < shape.samples; ++sample)
-    waiting_.insert(waiting_.end(), sequences_.add({.group = number}));
+  for (int sample = 0; sample < shape.samples; ++sample) {
+    const std::int64_t had =
+        shape.begun.empty() ? 0 : shape.begun[static_cast<std::size_t>(sample)];
+    ANTISD_CHECK_LT(had, shape.last_token(sample));
+    waiting_.insert(
+        waiting_.end(),
+        sequences_.add(
+            {.group = number, .received = had, .launched = had, .last = shape.last_token(sample)}));
+  }
   unfinished_ += shape.samples;
   return number;
 }
@@ -62,9 +82,10 @@ std::int64_t Scheduler::pages_wanted(std::span<const GroupShape> groups,
                                      const SchedulerLimits& limits) {
   std::vector<std::int64_t> needs;
   for (const GroupShape& group : groups) {
-    const std::int64_t stored = group.prompt_tokens + group.max_new_tokens - 1;
-    needs.insert(needs.end(), static_cast<std::size_t>(group.samples),
-                 (stored + limits.page_tokens - 1) / limits.page_tokens);
+    for (int sample = 0; sample < group.samples; ++sample) {
+      const std::int64_t stored = group.prompt_tokens + group.last_token(sample) - 1;
+      needs.push_back((stored + limits.page_tokens - 1) / limits.page_tokens);
+    }
   }
   std::sort(needs.rbegin(), needs.rend());
   needs.resize(std::min<std::size_t>(needs.size(), static_cast<std::size_t>(limits.slots)));
@@ -114,7 +135,7 @@ bool Scheduler::token(int index, bool stopped) {
   Sequence& s = sequences_[index];
   ANTISD_CHECK(s.state == State::kRunning || s.state == State::kEnding);
   ++s.received;
-  if (!stopped && s.received < groups_[s.group].shape.max_new_tokens) return false;
+  if (!stopped && s.received < s.last) return false;
   finish(index);
   return true;
 }
@@ -157,7 +178,7 @@ void Scheduler::retire_full_length() {
   for (int slot = running(); slot-- > 0;) {
     const int index = slots_[slot];
     Sequence& s = sequences_[index];
-    if (s.launched < groups_[s.group].shape.max_new_tokens) continue;
+    if (s.launched < s.last) continue;
     leave_slot(index);
     s.state = State::kEnding;
   }

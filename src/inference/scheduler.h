@@ -12,7 +12,7 @@
 // input that each sample decodes, so decoding has no special case. Samples share the prompt's full
 // pages and copy the partial one. Sequences are ordered by group, then sample: the lowest waiting
 // one is admitted first, and when pages run out the highest is preempted. It keeps its sampled
-// tokens; its keys and values are recomputed.
+// tokens; its keys and values are recomputed. So are those of a sample that has begun before.
 //
 // Groups may also join and be cancelled between steps; the scheduler forgets the oldest ones once
 // they are over.
@@ -33,6 +33,13 @@ struct GroupShape {
   std::int64_t prompt_tokens = 1;
   int samples = 1;
   std::int64_t max_new_tokens = 1;
+  std::vector<std::int64_t> begun = {};  // tokens that each sample has already; empty: none has any
+  std::int64_t pause_after = 0;          // new tokens after which a sample leaves; 0: at its end
+
+  // Tokens with which a sample leaves at the latest.
+  std::int64_t last_token(int sample) const;
+  // Of prompt and response.
+  std::int64_t longest() const;
 };
 
 struct SchedulerLimits {
@@ -122,7 +129,8 @@ class Scheduler {
   struct Sequence {
     int group = 0;
     State state = State::kWaiting;
-    std::int64_t received = 0, launched = 0;  // new tokens
+    std::int64_t received = 0, launched = 0;  // tokens of the response
+    std::int64_t last = 0;                    // GroupShape::last_token()
     int in_flight = 0;
     int slot = -1;
     bool forked = false;        // its copy of the prompt's partial page is in progress

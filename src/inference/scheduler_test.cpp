@@ -33,7 +33,7 @@ class Simulation {
     }
     groups_[group] = shape;
     for (int s = 0; s < shape.samples; ++s)
-      sequences_[next_sequence_++] = {group};
+      sequences_[next_sequence_++] = {group, shape.begun.empty() ? 0 : shape.begun[s]};
     return group;
   }
 
@@ -323,6 +323,49 @@ TEST(Scheduler, RandomRunsKeepTheCacheRight) {
   }
   EXPECT_GT(preemptions, 100);
   EXPECT_GT(drains, 20);
+}
+
+// Samples that begin with tokens of an earlier run, and leave after some more: the cache is right,
+// and each has as many tokens as it may.
+TEST(Scheduler, SamplesGoOnWhereTheyPaused) {
+  std::uint64_t state = 777;
+  const auto below = [&](std::uint64_t bound) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<std::int64_t>((state >> 33) % bound);
+  };
+  std::int64_t preemptions = 0, paused = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<GroupShape> groups;
+    std::int64_t need = 0;
+    for (std::int64_t g = 1 + below(6); g-- > 0;) {
+      GroupShape shape{1 + below(20), static_cast<int>(1 + below(6)), 1 + below(25)};
+      shape.pause_after = below(3) * below(9);
+      for (int s = 0; s < shape.samples && g % 2 == 0; ++s)
+        shape.begun.push_back(below(static_cast<std::uint64_t>(shape.max_new_tokens)));
+      need = std::max(need, Scheduler::pages_needed(shape.longest(), kPage));
+      groups.push_back(shape);
+    }
+    Simulation run(need + below(12), {kPage, static_cast<int>(1 + below(9)), 1 + below(12)}, groups,
+                   trial % 3);
+    run.run(kNever);
+    if (HasFatalFailure()) FAIL() << "trial " << trial;
+    int sequence = 0;
+    for (const GroupShape& group : groups) {
+      for (int s = 0; s < group.samples; ++s, ++sequence) {
+        const std::int64_t had = group.begun.empty() ? 0 : group.begun[static_cast<std::size_t>(s)];
+        const std::int64_t most = group.pause_after > 0 ? had + group.pause_after : 1000;
+        ASSERT_EQ(run.tokens(sequence), std::min(group.max_new_tokens, most));
+        paused += most < group.max_new_tokens;
+      }
+    }
+    preemptions += run.scheduler().preemptions();
+  }
+  EXPECT_GT(preemptions, 50);
+  EXPECT_GT(paused, 200);
+  // By hand: 10 + 6 - 1 and 10 + 9 - 1 stored tokens take 4 and 5 pages; a quarter of 2 sequences.
+  const GroupShape two{
+      .prompt_tokens = 10, .samples = 2, .max_new_tokens = 14, .begun = {2, 5}, .pause_after = 4};
+  EXPECT_EQ(Scheduler::pages_wanted({&two, 1}, {kPage, 16, 100}), 4 + 5 + 1 + 1 + 1);
 }
 
 // Groups join and leave at any time. Those that stay get their tokens, the cache stays right, and

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/check.h"
 #include "dist/agreement.h"
 #include "ops/tensor_errors.h"
 
@@ -128,8 +129,10 @@ std::vector<ScoreRequest> given_by_first(Communicator& ranks,
 std::vector<RolloutRequest> given_by_first(Communicator& ranks,
                                            std::span<const RolloutRequest> requests) {
   MessageWriter own;
-  for (const RolloutRequest& request : requests)
+  for (const RolloutRequest& request : requests) {
+    ANTISD_CHECK(request.begun.empty() && !request.step);
     own.add(request.prompt_ids).add(request.samples).add(request.prompt);
+  }
   const std::string first = first_says(ranks, own.bytes());
   std::vector<RolloutRequest> all;
   for (MessageReader reader(first); !reader.empty();) {

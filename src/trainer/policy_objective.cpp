@@ -37,6 +37,7 @@ void PolicyObjective::account(std::span<const TargetSequence> sequences,
     add_sums(sums, losses, result.student[s].entropy);
     if (response.token_advantage.empty())
       response.token_advantage = std::move(losses.advantages.advantage);
+    if (response.rollout_weight.empty()) response.rollout_weight = std::move(losses.rollout.weight);
   }
 }
 

@@ -10,8 +10,8 @@ namespace antisd::inline trainer {
 
 class PolicyObjective : public Objective {
  public:
-  // Borrows both; account() sets Response::token_advantage after the first pass over a response.
-  // `off_policy`: the ratio is with respect to Response::before; otherwise it is 1.
+  // Borrows both; account() sets token_advantage and rollout_weight of a Response after the first
+  // pass over it. `off_policy`: the ratio is with respect to Response::before; otherwise it is 1.
   PolicyObjective(const Shaping& shaping, ResponseBatch& batch, bool off_policy)
       : shaping_(shaping), batch_(batch), off_policy_(off_policy) {}
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "algo/response.h"
@@ -16,6 +17,14 @@
 
 namespace antisd::inline trainer {
 
+// How responses begin and end. For rollout.partial: what earlier steps sampled, by prompt (empty:
+// nothing), and how many new tokens a response gets now (0: no limit).
+struct StepSampling {
+  std::vector<std::vector<Response>> begun = {};
+  std::int64_t pause_after = 0;
+  std::function<bool(std::span<const TokenId>)> stops = {};  // as in RolloutOptions
+};
+
 class GroupSampler {
  public:
   using OnGroup = std::function<void(std::size_t prompt, const ResponseGroup& group)>;
@@ -24,9 +33,10 @@ class GroupSampler {
   GroupSampler(const RolloutConfig& config, std::uint64_t seed, std::vector<TokenId> stop_ids,
                const Tokenizer& tokenizer);
 
-  // `on_group` is called as soon as a group has ended, while others still decode.
+  // `on_group` is called as soon as a group has ended, while others still decode. Groups with a
+  // paused response have no texts.
   ResponseBatch generate(const CausalLm& policy, const PromptBatch& prompts,
-                         const OnGroup& on_group);
+                         const OnGroup& on_group, StepSampling how = {});
 
   // Frees memory for the update.
   void release() { engine_.release(); }

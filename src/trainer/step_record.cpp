@@ -117,6 +117,25 @@ void set_refill(MetricSet& metrics, const RefillCounts& refill) {
   metrics.set("rollout/discarded_tokens", static_cast<double>(refill.discarded_tokens));
 }
 
+void set_partial(MetricSet& metrics, const std::optional<PartialCounts>& partial) {
+  if (!partial) return;
+  metrics.set("rollout/carried_groups", static_cast<double>(partial->groups));
+  metrics.set("rollout/carried_responses", static_cast<double>(partial->responses));
+  metrics.set("rollout/carried_tokens", static_cast<double>(partial->tokens));
+  metrics.set("rollout/age/mean", partial->age.mean());
+  metrics.set("rollout/age/max", partial->age.count > 0 ? partial->age.max : kNothing);
+  metrics.set("rollout/old_tokens_fraction", static_cast<double>(partial->old_tokens) /
+                                                 static_cast<double>(partial->trained_tokens));
+}
+
+// [[age, tokens], ...]: how many steps ago the policy was that sampled them.
+Json policies_json(const StepRecord& record, const Response& response) {
+  Json policies = Json::array();
+  for (const PolicySpan& span : response.policies)
+    policies.push_back({record.random_step - span.step, span.tokens});
+  return policies;
+}
+
 void set_update(MetricSet& metrics, const StepRecord& record) {
   const NamedSums& sums = record.update.sums;
   const LossConfig& loss = record.shaping.method.loss;
@@ -133,6 +152,10 @@ void set_update(MetricSet& metrics, const StepRecord& record) {
   for (const LossTerm& term : loss_terms()) {
     if (loss.*term.weight > 0)
       metrics.set(fmt::format("actor/{}", term.name), sums.mean(term.name));
+  }
+  if (const Moments& ratio = sums.at("rollout_ratio"); ratio.count > 0) {
+    set_moments(metrics, "actor/rollout_ratio", ratio);
+    metrics.set("actor/rollout_cut_fraction", sums.mean("rollout_cut"));
   }
   metrics.set("actor/grad_norm", record.update.updates > 0 ? record.update.grad_norm : kNothing);
   metrics.set("actor/lr", record.lr);
@@ -246,6 +269,7 @@ MetricSet step_metrics(const StepRecord& record) {
   set_lengths(metrics, record, lengths);
   set_returns(metrics, record);
   set_refill(metrics, record.refill);
+  set_partial(metrics, record.partial);
   set_update(metrics, record);
   set_term(metrics, record);
   set_teacher(metrics, record);
@@ -282,6 +306,8 @@ Json rollout_row(const StepRecord& record, std::size_t number) {
   if (response.shaped_reward) row["shaped_reward"] = *response.shaped_reward;
   if (response.verdict.right) row["correct"] = *response.verdict.right;
   if (!response.verdict.parts.empty()) row["reward_parts"] = response.verdict.parts;
+  if (!response.rollout_weight.empty()) row["rollout_weight"] = response.rollout_weight;
+  if (!response.policies.empty()) row["policies"] = policies_json(record, response);
   return row;
 }
 

@@ -9,6 +9,7 @@
 #include "algo/gate.h"
 #include "io/json.h"
 #include "run/metrics/metric_set.h"
+#include "trainer/open_groups.h"
 #include "trainer/updater.h"
 
 namespace antisd::inline trainer {
@@ -45,13 +46,16 @@ struct RefillCounts {
 
 // All data of a step, filled as it proceeds.
 struct StepRecord {
-  std::int64_t step = 0;  // from 1: the number of steps done after it
+  std::int64_t step = 0;          // from 1: the number of steps done after it
+  std::uint32_t random_step = 0;  // TrainState::random_step() in it
   double lr = 0;
   std::int64_t max_prompt_tokens = 0;  // longer prompts are left out of the data
   PromptBatch prompts = {};            // x
   ResponseBatch batch = {};            // y, R, c, t, A, s: see algo/response.h
   RefillCounts refill = {};
   std::optional<std::int64_t> failed_contexts = {};  // responses; of context.command
+  std::optional<PartialCounts> partial = {};         // with rollout.partial
+  std::vector<OpenGroup> carried = {};               // into the next step; moved there at its end
   GateReading gate = {};                             // g
   Shaping shaping = {};                              // the rules for A_{i,t}
   UpdateResult update = {};

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "model/adapter_files.h"
 #include "model/weights.h"
+#include "trainer/carried_file.h"
 #include "trainer/saved_state.h"
 
 namespace antisd::inline trainer {
@@ -131,22 +132,24 @@ CheckpointParts parts_of(const TrainState& state, fs::path origin) {
           .optimizer = state.optimizer,
           .origin = std::move(origin),
           .teacher = state.teacher ? &state.teacher->average() : nullptr,
-          .base = state.base ? &*state.base : nullptr};
+          .base = state.base ? &*state.base : nullptr,
+          .write_more = [&state](const fs::path& folder) { write_carried(folder, state.carried); }};
 }
 
 Json to_json(const TrainState& state) {
-  Json json = {{"step", state.step},
-               {"steps_before", state.steps_before},
-               {"skipped", state.skipped},
-               {"prompts", state.prompts.state()},
-               {"gate", to_json(state.gate.state())},
-               {"warmup_u", to_json(state.warmup_u)},
-               {"reference", state.reference},
-               {"best", to_json(state.best)}};
+  Json saved = {{"step", state.step},
+                {"steps_before", state.steps_before},
+                {"skipped", state.skipped},
+                {"prompts", state.prompts.state()},
+                {"gate", to_json(state.gate.state())},
+                {"warmup_u", to_json(state.warmup_u)},
+                {"reference", state.reference},
+                {"best", to_json(state.best)}};
+  if (!state.carried.empty()) saved["carried"] = to_json(state.carried);
   if (state.other_teacher)
-    json["teacher"] = {{"path", state.other_teacher->path.string()},
-                       {"fingerprint", state.other_teacher->fingerprint}};
-  return json;
+    saved["teacher"] = {{"path", state.other_teacher->path.string()},
+                        {"fingerprint", state.other_teacher->fingerprint}};
+  return saved;
 }
 
 void resume(TrainState& state, const fs::path& checkpoint) {
@@ -174,6 +177,7 @@ void resume(TrainState& state, const fs::path& checkpoint) {
     state.warmup_u = moments_from(saved.at("warmup_u"));
     state.best = best_checkpoint_from(saved.at("best"));
   });
+  state.carried = read_carried(checkpoint, saved.value("carried", Json::array()));
 }
 
 void start_from(TrainState& state, const fs::path& checkpoint) {

@@ -19,6 +19,7 @@
 #include "optim/adamw.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/checkpoint/checkpoint_keeper.h"
+#include "trainer/open_groups.h"
 #include "trainer/slow_teacher.h"
 
 namespace antisd::inline trainer {
@@ -43,6 +44,7 @@ struct TrainState {
   std::optional<BaseModel> base;           // of a model with adapters
   std::optional<BaseModel> other_teacher;  // of method.teacher.path; its weights are not saved
   std::optional<BestCheckpoint> best;
+  std::vector<OpenGroup> carried;  // into the next step, see rollout.partial
   CausalLm model;
   AdamW optimizer;
   std::optional<SlowTeacher> teacher;  // for methods whose teacher follows the weights
@@ -62,6 +64,7 @@ void resume(TrainState& state, const std::filesystem::path& checkpoint);
 
 // Continual training: takes weights, optimizer, data cursor and reference of another run. Steps
 // count from 0 again, the gate warms up again, and a slow teacher starts with the weights.
+// Responses that the other run had begun are its own.
 void start_from(TrainState& state, const std::filesystem::path& checkpoint);
 
 Json to_json(const GateState& gate);

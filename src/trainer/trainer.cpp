@@ -78,7 +78,8 @@ Trainer::Trainer(TrainerParts parts)
                 .micro_batch_tokens = config_.train.micro_batch_tokens,
                 .micro_batches = config_.train.micro_batches,
                 .kept_layers = parts_.kept_layers,
-                .temperature = config_.rollout.temperature}),
+                .temperature = config_.rollout.temperature,
+                .masks = config_.loss.rollout_correction == "mask"}),
       peak_flops_(peak_flops(state_.model.device())),
       memory_(state_.model.device()),
       keeper_(config_.checkpoint, parts_.recorder, parts_.ranks, state_.step),
@@ -87,6 +88,7 @@ Trainer::Trainer(TrainerParts parts)
   ANTISD_CHECK(!keeps_reference(config_) || parts_.reference != nullptr);
   ANTISD_CHECK(method_.slow_teacher() == state_.teacher.has_value());
   ANTISD_CHECK(method_.other_teacher == (parts_.other_teacher != nullptr));
+  render_carried();
 }
 
 bool Trainer::run(const std::function<bool()>& stop) {
@@ -159,15 +161,15 @@ void Trainer::save_on_error(const std::function<void()>& work) {
 StepRecord Trainer::step() {
   Stopwatch clock, whole;
   StepRecord record{.step = state_.step + 1,
+                    .random_step = state_.random_step(),
                     .lr = schedule_.at(state_.step),
                     .max_prompt_tokens = config_.data.max_prompt_tokens};
   parts_.ranks.take_waits();  // those between the steps
   StepTimes times;
   times.save = keeper_.take_seconds();
   memory_.lap();
-  const PromptBatch& prompts = record.prompts =
-      next_prompts(static_cast<std::size_t>(config_.rollout.prompts_per_step), 0);  // x
-  roll_out(record, times);                                                          // y, R
+  roll_out(record, times);  // x, y, R
+  const PromptBatch& prompts = record.prompts;
   ResponseBatch& batch = record.batch;
   record.memory.generate = memory_.lap();
   clock.lap();
@@ -202,6 +204,7 @@ StepRecord Trainer::step() {
     state_.teacher->follow(state_.model, state_.optimizer, method_.teacher_ema);
   if (record.gate.position == GatePosition::kWarmingUp)
     state_.warmup_u.add(record.update.sums.at("u"));
+  state_.carried = std::move(record.carried);
   ++state_.step;
   return record;
 }
@@ -437,7 +440,8 @@ void Trainer::evaluate_start() {
   if (keeper_.is_peak(found, state_.best)) begin_save();  // the checkpoint must record it
 }
 
-// Weights, optimizer and teacher do not change before finish_save(); the rest is copied.
+// Weights, optimizer, teacher and carried groups do not change before finish_save(); the rest is
+// copied.
 CheckpointKeeper::Writing Trainer::writing() const {
   return {.write =
               [this, step = state_.step, saved = to_json(state_)](

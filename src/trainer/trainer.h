@@ -23,6 +23,7 @@
 #include "run/recorder.h"
 #include "trainer/alike_groups.h"
 #include "trainer/memory_peaks.h"
+#include "trainer/open_groups.h"
 #include "trainer/other_teacher.h"
 #include "trainer/rank_messages.h"
 #include "trainer/sampler.h"
@@ -52,6 +53,8 @@ struct TrainerParts {
   OtherTeacher* other_teacher = nullptr;      // of method.teacher.path
   ContextCommand* context_command = nullptr;  // of context.command
   std::vector<TokenId> stop_ids;
+  // Ends a response besides them, as in RolloutOptions; for benchmarks of given lengths.
+  std::function<bool(std::span<const TokenId>)> stops = {};
   std::filesystem::path origin;  // source of the config and tokenizer files of checkpoints
   std::size_t kept_layers = 0;   // MemoryPlan::kept_layers
   // Evaluates the policy after `step` steps. Returns nothing if it was stopped or failed. Empty:
@@ -70,7 +73,8 @@ bool evaluation_due(const RunConfig& config, std::int64_t step);
 
 class Trainer {
  public:
-  // InputError for a method that cannot be trained here.
+  // InputError for a method that cannot be trained here, and for carried groups that do not fit the
+  // configuration.
   explicit Trainer(TrainerParts parts);
 
   // Trains up to train.steps, or until `stop` returns true between two steps; then saves, or throws
@@ -90,13 +94,15 @@ class Trainer {
   std::int64_t most_positions() const {
     return std::min(state_.model.shape().max_positions, teacher().shape().max_positions);
   }
+  void render_carried();
   PromptBatch next_prompts(std::size_t count, std::size_t drawn);
   void roll_out(StepRecord& record, StepTimes& times);
   void refill(StepRecord& record, StepTimes& times, GradeCounts& grades);
-  ResponseBatch roll_out_together(const StepRecord& record, const PromptBatch& prompts,
-                                  StepTimes& times, GradeCounts& grades);
-  Rollouts roll_out_share(const StepRecord& record, const PromptBatch& prompts, StepTimes& times);
-  ResponseBatch sample(const PromptBatch& prompts);
+  RolledOut roll_out_together(const StepRecord& record, std::vector<OpenGroup> groups,
+                              StepTimes& times, GradeCounts& grades);
+  Rollouts roll_out_share(const StepRecord& record, std::span<const OpenGroup> groups,
+                          StepTimes& times);
+  ResponseBatch sample(const PromptBatch& prompts, StepSampling how);
   GradeCounts grade(StepRecord& record);
   void build_contexts(StepRecord& record);
   std::vector<std::string> ask_for_contexts(StepRecord& record);

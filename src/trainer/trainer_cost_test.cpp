@@ -99,5 +99,16 @@ TEST(StepCost, OnlyWhoNeedsTheStudentsScoresPaysForThem) {
   }
 }
 
+// Where a step has one update, its own forward pass is the old policy. A mask has to be known
+// before.
+TEST(StepCost, TruncatedWeightsCostNothing) {
+  const Step grpo = one_step({"method.name=grpo"});
+  const Step tis = one_step({"method.name=grpo", "loss.rollout_correction=tis"});
+  EXPECT_EQ(tis.counts.tokens, grpo.counts.tokens);
+  EXPECT_EQ(tis.counts.plain_tokens, grpo.counts.plain_tokens);
+  const Step mask = one_step({"method.name=grpo", "loss.rollout_correction=mask"});
+  EXPECT_EQ(mask.counts.plain_tokens - grpo.counts.plain_tokens, mask.responses);
+}
+
 }  // namespace
 }  // namespace antisd::inline trainer

@@ -97,7 +97,8 @@ UpdateResult Updater::step(CausalLm& model, AdamW& optimizer, double lr,
     for (const ResponseNumbers& mini_batch : mini_batches) {
       PassBatch batch{.sequences = student_sequences(input.prompts, input.batch, mini_batch)};
       if (shows_teacher) batch.shown = teacher_sequences(input.batch, mini_batch);
-      const MeanOver mean = mean_over(batch.sequences);
+      const MeanOver mean = options_.masks ? kept_over(method.loss, input.batch, mini_batch)
+                                           : mean_over(batch.sequences);
       if (mean.tokens == 0) continue;
       result.grad_norm += gradients.update(lr, batch, mean, *objective).grad_norm;
       ++result.updates;

@@ -42,11 +42,15 @@ class Updater {
     std::int64_t micro_batches = 0;  // as in GradientPassOptions
     std::size_t kept_layers = 0;     // as in GradientPassOptions
     double temperature = 1;          // of the rollout
+    // loss.rollout_correction = "mask": which tokens count is known before the first pass.
+    bool masks = false;
   };
   explicit Updater(const Options& options) : options_(options) {}
 
   // Whether the student has to be scored before the first update (Response::before).
-  bool needs_old_scores() const { return options_.minibatches * options_.epochs > 1; }
+  bool needs_old_scores() const {
+    return options_.minibatches * options_.epochs > 1 || options_.masks;
+  }
 
   // All ranks call it with the whole batch and get the same result. A mini-batch without graded
   // responses is skipped.

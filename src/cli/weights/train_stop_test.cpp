@@ -163,6 +163,12 @@ TEST_F(TrainKills, SoItDoesWithDynamicSampling) {
   kill_often(wanted != nullptr ? std::atoi(wanted) : 6, {"rollout.refill=2"});
 }
 
+TEST_F(TrainKills, SoItDoesWithResponsesThatGoOnInTheNextStep) {
+  const char* wanted = std::getenv("ANTISD_KILLS");
+  kill_often(wanted != nullptr ? std::atoi(wanted) : 6,
+             {"rollout.partial=true", "rollout.partial_tokens=4", "rollout.refill=1"});
+}
+
 TEST_F(TrainKills, SoItDoesWithAStateOnTheHost) {
   kill_often(6, {"optim.offload=all"});
 }

@@ -369,6 +369,19 @@ TEST_F(Train, AnIndependentScriptRecomputesEveryAdvantage) {
   recomputed("mean", "method.gate.statistic=mean train.steps=5");
   recomputed("too-small", "method.gate.min_warm=50 train.steps=5");
   recomputed("before", "method.gate.previous_step=true optim.lr=0.03 train.steps=6");
+  // Responses that go on in later steps, and weights by who sampled a token.
+  const std::string partial =
+      "rollout.partial=true rollout.partial_tokens=4 train.steps=6 optim.lr=0.03 ";
+  recomputed("partial", partial);
+  recomputed("tis", partial + "loss.rollout_correction=tis loss.rollout_correction_cap=1.05");
+  recomputed("mask", partial +
+                         "loss.rollout_correction=mask loss.rollout_correction_cap=1.2 "
+                         "train.minibatches=2");
+  double cut = 0;
+  for (const char* run : {"tis", "mask"})
+    for (const Json& row : metrics(run))
+      cut += row["actor/rollout_cut_fraction"].get<double>();
+  EXPECT_GT(cut, 0.1);
   recomputed("released", released);
   recomputed("released-sd", released + "method.name=sd");
   // Some responses have a weight, and the weights differ.

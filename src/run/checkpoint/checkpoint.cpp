@@ -146,6 +146,7 @@ fs::path save_checkpoint(const fs::path& checkpoints, std::int64_t step,
     }
     write_file_atomically(folder.path() / "state.json",
                           saved.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (parts.write_more) parts.write_more(folder.path());
     write_manifest(folder.path(), step);
     folder.rename_to_target();
   } catch (const fs::filesystem_error& error) {

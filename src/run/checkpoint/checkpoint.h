@@ -35,6 +35,7 @@ struct CheckpointParts {
   std::filesystem::path origin;       // source of the config and tokenizer files in model/
   const CausalLm* teacher = nullptr;  // into teacher/, in its own precision
   const BaseModel* base = nullptr;    // below adapters
+  std::function<void(const std::filesystem::path& folder)> write_more = {};  // further files
   // With several ranks: how rank 0 reaches the others, and what makes each of them call
   // help_save_checkpoint() once.
   Communicator* ranks = nullptr;
