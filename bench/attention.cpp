@@ -15,10 +15,6 @@
 #include "model/causal_lm.h"
 #include "model/packed_batch.h"
 
-#ifdef ANTISD_CUDA
-#include "ops/cuda_ragged_attention.h"
-#endif
-
 namespace antisd::bench {
 namespace {
 
@@ -107,13 +103,11 @@ class AttentionBench {
   }
 
   void print() {
-    print_code("chosen", AttentionCode::kChosen);
+    print_code("chosen", AttentionCode::kChosen, SumOrder::kAny);
+    print_code("chosen, fixed order", AttentionCode::kChosen, SumOrder::kFixed);
     if (!device_.is_cuda()) return;
-    print_code("flash attention", AttentionCode::kPacked);
-    print_code("ragged", AttentionCode::kRagged);
-#ifdef ANTISD_CUDA
-    print_any_order();
-#endif
+    print_code("flash attention", AttentionCode::kPacked, SumOrder::kAny);
+    print_code("ragged", AttentionCode::kRagged, SumOrder::kAny);
   }
 
  private:
@@ -127,49 +121,28 @@ class AttentionBench {
     return best_time(device_, /*processor_time=*/false, options_.repeats, work);
   }
 
-  at::Tensor compute(AttentionCode code, Gradients gradients) const {
-    return attention(q_, k_, v_, packed_.layout, batch_.window, scale_, gradients, nullptr, code);
+  at::Tensor compute(AttentionCode code, SumOrder sums, Gradients gradients) const {
+    AttentionLayout layout = packed_.layout;
+    layout.sums = sums;
+    return attention(q_, k_, v_, layout, batch_.window, scale_, gradients, nullptr, code);
   }
 
   // Backward is counted as two and a half times forward: five products instead of two.
   void print_line(const std::string& name, double forward, double backward) const {
     const auto rate = [](double flop, double seconds) { return flop / seconds / 1e12; };
-    fmt::print("{:<26} {:<16} forward {:8.3f} ms {:6.1f} TFLOP/s, backward {:8.3f} ms {:6.1f}\n",
+    fmt::print("{:<26} {:<20} forward {:8.3f} ms {:6.1f} TFLOP/s, backward {:8.3f} ms {:6.1f}\n",
                batch_.name, name, 1e3 * forward, rate(flop_, forward), 1e3 * backward,
                rate(2.5 * flop_, backward));
   }
 
-  void print_code(const std::string& name, AttentionCode code) const {
-    const double forward = seconds([&] { compute(code, Gradients::kNone); });
-    const at::Tensor out = compute(code, Gradients::kRecorded);
+  void print_code(const std::string& name, AttentionCode code, SumOrder sums) const {
+    const double forward = seconds([&] { compute(code, sums, Gradients::kNone); });
+    const at::Tensor out = compute(code, sums, Gradients::kRecorded);
     const double backward = seconds([&] {
       torch::autograd::grad({out}, {q_, k_, v_}, {gradient_}, /*retain_graph=*/true);
     });
     print_line(name, forward, backward);
   }
-
-#ifdef ANTISD_CUDA
-  // The kernels alone, with sums in any order: what copies and the fixed order cost.
-  void print_any_order() const {
-    const at::NoGradGuard no_grad;
-    const auto& layout = packed_.layout;
-    const RaggedHeads heads{options_.heads, options_.kv_heads, options_.head_dim};
-    const auto tables = ragged_tables(layout, heads, device_);
-    if (!has_ragged_forward(q_, *tables, batch_.window, scale_)) return;
-    const auto keys = [&](const at::Tensor& x) {
-      return with_spare_rows(layout.key_rows.defined() ? x.index_select(0, layout.key_rows) : x);
-    };
-    const at::Tensor q = with_spare_rows(q_), k = keys(k_), v = keys(v_);
-    AttentionKept kept;
-    const double forward =
-        seconds([&] { kept = ragged_forward(q, k, v, *tables, batch_.window, scale_); });
-    const double backward = seconds([&] {
-      ragged_backward(gradient_, q, k, v, kept.extra_a, kept.lse, *tables, batch_.window, scale_,
-                      SumOrder::kAny);
-    });
-    print_line("kernels, any order", forward, backward);
-  }
-#endif
 
   const AttentionOptions& options_;
   const AttentionBatch& batch_;

@@ -136,6 +136,11 @@ void RunConfig::describe_training() {
        "at least so many micro-batches in a mini-batch, of about the same cost; runs with the same "
        "number give the same bits on a CPU, whatever the number of ranks; 0: one per rank")
       .at_least(0);
+  o.add(
+      "train.deterministic", train.deterministic,
+      "on a GPU: sums of the update have a fixed order, so that the same seed gives the same bits; "
+      "attention's backward pass takes longer, and the prompt of a group is computed for each "
+      "response");
   o.add("train.init_from", train.init_from,
         "start from another run's checkpoint: weights, optimizer, data cursor and reference; "
         "empty: from model.path");

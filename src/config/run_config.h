@@ -207,6 +207,7 @@ struct TrainConfig {
   std::int64_t epochs = 1;
   std::int64_t micro_batch_tokens = 32'768;
   std::int64_t micro_batches = 0;
+  bool deterministic = false;
   std::string init_from;
 };
 

@@ -27,7 +27,7 @@ class SegmentTree {
       : sequences_(sequences), options_(options), leaf_of_(sequences.size()) {
     order_.resize(sequences.size());
     std::iota(order_.begin(), order_.end(), 0);
-    if (!options.share) {
+    if (!options.share || options.sums == SumOrder::kFixed) {
       for (const std::size_t s : order_)
         add_leaf(s, -1, 0);
       return;
@@ -100,6 +100,7 @@ PackedBatch pack(std::span<const Sequence> sequences, at::Device device, PackOpt
   std::vector<std::int64_t> key_rows;
   AttentionLayout& layout = batch.layout;
   layout.query_offsets = layout.key_offsets = {0};
+  layout.sums = options.sums;
   bool shared = false;
 
   // Appends the rows of tokens [0, end) along the chain of segments.

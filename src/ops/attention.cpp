@@ -247,6 +247,7 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
   Operands operands{q, keys, values};
   Problem problem{.on_cpu = q.is_cpu(),
                   .code = code,
+                  .sums = layout.sums,
                   .longest_query = layout.longest_query,
                   .longest_key = layout.longest_key,
                   .window = window,

@@ -59,10 +59,16 @@ TEST(AttentionChoice, ByShape) {
   EXPECT_EQ(choice(kHopper, {1'000'000, 48'576}), AttentionCode::kPacked);
 }
 
-TEST(AttentionChoice, BackwardIsReproducibleOrFlashAttention) {
-  EXPECT_EQ(choose_attention_backward(AttentionCode::kRagged, true), AttentionCode::kRagged);
-  EXPECT_EQ(choose_attention_backward(AttentionCode::kRagged, false), AttentionCode::kPacked);
-  EXPECT_EQ(choose_attention_backward(AttentionCode::kDense, false), AttentionCode::kDense);
+TEST(AttentionChoice, BackwardInAFixedOrderLeavesToFlashAttentionWhatItDoesSlowly) {
+  const auto choose = [](SumOrder sums, std::int64_t window, bool prefix, bool too_long) {
+    return choose_ragged_backward(sums, window, prefix, too_long);
+  };
+  EXPECT_EQ(choose(SumOrder::kAny, 0, false, false), AttentionCode::kRagged);
+  EXPECT_EQ(choose(SumOrder::kAny, 4096, true, true), AttentionCode::kRagged);
+  EXPECT_EQ(choose(SumOrder::kFixed, 0, false, false), AttentionCode::kRagged);
+  EXPECT_EQ(choose(SumOrder::kFixed, 4096, false, false), AttentionCode::kPacked);
+  EXPECT_EQ(choose(SumOrder::kFixed, 0, true, false), AttentionCode::kPacked);
+  EXPECT_EQ(choose(SumOrder::kFixed, 0, false, true), AttentionCode::kPacked);
 }
 
 TEST(AttentionChoice, DoctorsText) {

@@ -111,4 +111,11 @@ double most_run_bytes(std::int64_t tokens, std::int64_t longest, const RaggedHea
   return tokens > longest ? std::max(longest_bytes, RaggedLimits().bytes) : longest_bytes;
 }
 
+double any_order_bytes(std::int64_t tokens, const RaggedHeads& heads) {
+  // Of queries once, of keys and values for each query head where several share a key's.
+  const double by_head = heads.group() > 1 ? 3 : 1;
+  return 4 * by_head * static_cast<double>(heads.heads * heads.head_dim) *
+         static_cast<double>(plan_length(tokens + 1));
+}
+
 }  // namespace antisd::inline ops

@@ -61,4 +61,7 @@ double run_bytes(const RaggedRun& run, const RaggedHeads& heads);
 // one of `longest` tokens is too long.
 double most_run_bytes(std::int64_t tokens, std::int64_t longest, const RaggedHeads& heads);
 
+// The same of a backward pass in any order of sums: of its gradients in fp32.
+double any_order_bytes(std::int64_t tokens, const RaggedHeads& heads);
+
 }  // namespace antisd::inline ops

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "config/run_config.h"
 #include "inference/token_runs.h"
 #include "model/not_finite.h"
 #include "optim/adamw.h"
@@ -47,6 +48,11 @@ struct GradientPassOptions {
   // In place of the teacher's passes: what another model saw before the update. Borrowed.
   const TeacherStates* states = nullptr;
 };
+
+// train.deterministic; on a CPU the order is fixed anyway.
+inline SumOrder sum_order(const RunConfig& config, at::Device device) {
+  return config.train.deterministic && device.is_cuda() ? SumOrder::kFixed : SumOrder::kAny;
+}
 
 // The sequences of a mini-batch; `shown` are the same targets after the teacher's prompts, if the
 // objective needs a teacher.

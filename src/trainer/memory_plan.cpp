@@ -291,8 +291,8 @@ class Planner {
     if (const double workspace = ragged_workspace();
         tokens_ * own.ragged_gradients + workspace > tokens_ * own.gradients && workspace > 0) {
       parts[0] = moment(own.ragged_gradients);
-      parts.push_back({"attention workspace", workspace, MemoryTime::kUpdate,
-                       "of cuDNN: the gradients of scores, in a fixed order of sums"});
+      parts.push_back(
+          {"attention workspace", workspace, MemoryTime::kUpdate, "of cuDNN's backward pass"});
     }
     return parts;
   }
@@ -300,8 +300,11 @@ class Planner {
   // Of attention's backward pass, where lengths may be ragged.
   double ragged_workspace() const {
     if (!may_be_ragged(device_, dtype_, shape_.head_dim)) return 0;
-    return most_run_bytes(static_cast<std::int64_t>(tokens_), static_cast<std::int64_t>(longest_),
-                          {shape_.heads, shape_.kv_heads, shape_.head_dim});
+    const RaggedHeads heads{shape_.heads, shape_.kv_heads, shape_.head_dim};
+    const auto tokens = static_cast<std::int64_t>(tokens_);
+    return config_.train.deterministic
+               ? most_run_bytes(tokens, static_cast<std::int64_t>(longest_), heads)
+               : any_order_bytes(tokens, heads);
   }
 
   // The optimizer's step with a state on the host: what is streamed, and gradients that are not in

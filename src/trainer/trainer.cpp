@@ -79,6 +79,7 @@ Trainer::Trainer(TrainerParts parts)
                 .micro_batches = config_.train.micro_batches,
                 .kept_layers = parts_.kept_layers,
                 .temperature = config_.rollout.temperature,
+                .sums = sum_order(config_, state_.model.device()),
                 .masks = config_.loss.rollout_correction == "mask"}),
       peak_flops_(peak_flops(state_.model.device())),
       memory_(state_.model.device()),

@@ -45,7 +45,8 @@ GradientPassOptions Updater::pass_options() const {
   return {.micro_batch_tokens = options_.micro_batch_tokens,
           .micro_batches = options_.micro_batches,
           .kept_layers = options_.kept_layers,
-          .temperature = options_.temperature};
+          .temperature = options_.temperature,
+          .pack = {.sums = options_.sums}};
 }
 
 TeacherStates Updater::look_as_teacher(const CausalLm& teacher, const PromptBatch& prompts,

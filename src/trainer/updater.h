@@ -42,6 +42,7 @@ class Updater {
     std::int64_t micro_batches = 0;  // as in GradientPassOptions
     std::size_t kept_layers = 0;     // as in GradientPassOptions
     double temperature = 1;          // of the rollout
+    SumOrder sums = SumOrder::kAny;  // as in PackOptions
     // loss.rollout_correction = "mask": which tokens count is known before the first pass.
     bool masks = false;
   };

@@ -47,6 +47,7 @@ double attention_bits_error(const AttentionBits& check, const Backend& backend) 
   const at::Tensor k = gathered(inputs[1]), v = gathered(inputs[2]);
   AttentionLayout in_order = layout;
   in_order.key_rows = at::Tensor();
+  in_order.sums = SumOrder::kFixed;
   const auto compute = [&] {
     Tensors leaves;
     for (const at::Tensor& x : {inputs[0], k, v})

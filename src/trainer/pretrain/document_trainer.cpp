@@ -65,7 +65,7 @@ GradientPassOptions DocumentTrainer::pass_options() const {
   return {.micro_batch_tokens = config_.train.micro_batch_tokens,
           .micro_batches = config_.train.micro_batches,
           .kept_layers = parts_.kept_layers,
-          .pack = {.share = false},
+          .pack = {.share = false, .sums = sum_order(config_, state_.model.device())},
           .noun = "document"};
 }
 
