@@ -163,6 +163,7 @@ NAMES = {
     "report/sweep/sweep.h": "SweepSettings settings, LiveTable& table",
     "reward/code/interpreter_pool.h": "CodeGraderOptions options, std::string source, std::string input",
     "reward/code/sandbox.h": "std::string script",
+    "reward/context_command.h": "std::vector<Json> requests",
     "reward/grading_stage.h": "std::unique_ptr<Grader> grader, std::size_t p, Problem problem, ResponseGroup group",
     "run/checkpoint/checkpoint.h": "std::filesystem::path run, std::filesystem::path origin, Json saved_state, "
                                    "std::int64_t best_step",
