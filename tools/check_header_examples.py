@@ -164,6 +164,7 @@ NAMES = {
     "report/sweep/sweep.h": "SweepSettings settings, LiveTable& table",
     "reward/code/interpreter_pool.h": "CodeGraderOptions options, std::string source, std::string input",
     "reward/code/sandbox.h": "std::string script",
+    "reward/context_command.h": "std::vector<Json> requests",
     "reward/grading_stage.h": "std::unique_ptr<Grader> grader, std::size_t p, Problem problem, ResponseGroup group",
     "reward/line_process.h": "LineProcess::Clock::time_point deadline",
     "reward/python_reward.h": "std::vector<Json> rows",

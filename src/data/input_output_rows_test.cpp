@@ -143,13 +143,13 @@ TEST(InputOutputRows, BrokenTestsNameTheirPlace) {
                 converted({{"messages", kChat}, {"ground_truth", R"j(["assert f(1)", )j"}});
               }),
               HasSubstr("f:3: ground_truth"));
-      // Rows without tests are left out, and counted by `data convert`.
-      for (const char* empty : {"", R"({"inputs": [], "outputs": []})"})
-        EXPECT_EQ(converted({{"question", "q"}, {"input_output", empty}}), std::nullopt);
-      EXPECT_THAT(error_of([] {
-                    checked_tests({{"kind", "asserts"}, {"code", " \n"}}, "f:3");
-                  }),
-                  AllOf(HasSubstr("f:3"), HasSubstr("every program would pass")));
+  // Rows without tests are left out, and counted by `data convert`.
+  for (const char* empty : {"", R"({"inputs": [], "outputs": []})"})
+    EXPECT_EQ(converted({{"question", "q"}, {"input_output", empty}}), std::nullopt);
+  EXPECT_THAT(error_of([] {
+                checked_tests({{"kind", "asserts"}, {"code", " \n"}}, "f:3");
+              }),
+              AllOf(HasSubstr("f:3"), HasSubstr("every program would pass")));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 //   ContextCommand program({.command = "python3 my_hints.py", .workers = 4});
 //   const std::vector<ContextAnswer> answers = program.ask(requests);   // in their order
 //
+// The protocol:
 //   to the process:    {"id": 7, "problem": "2+2", "answer": "4", "response": "5", "reward": 0.0,
 //                       "correct": false, "reason": "", "row_id": "sums-1"}
 //   from the process:  {"context": "Count again."}  or  {"id": 7, "context": null}
