@@ -14,6 +14,11 @@ std::int64_t tokens_of(std::span<const PolicySpan> policies) {
   return tokens;
 }
 
+std::int64_t tokens_of_step(const Response& response, std::uint32_t step) {
+  const bool any = !response.policies.empty() && response.policies.back().step == step;
+  return any ? response.policies.back().tokens : 0;
+}
+
 // What the response has beyond `policies` is this step's.
 void note_policy(Response& response, std::vector<PolicySpan> policies, std::uint32_t step) {
   const std::int64_t added = std::ssize(response.ids) - tokens_of(policies);
@@ -77,6 +82,7 @@ PartialCounts count_partial(const ResponseBatch& trained, std::span<const OpenGr
   PartialCounts counts{.groups = std::ssize(carried)};
   for (const OpenGroup& group : carried) {
     for (const Response& response : group.responses) {
+      counts.new_tokens += tokens_of_step(response, step);
       if (!response.paused()) continue;
       ++counts.responses;
       counts.tokens += std::ssize(response.ids);
@@ -85,9 +91,10 @@ PartialCounts count_partial(const ResponseBatch& trained, std::span<const OpenGr
   for (std::size_t r = 0; r < trained.size(); ++r) {
     const Response& response = trained[r];
     counts.age.add(response.policies.empty() ? 0 : step - response.policies.front().step);
+    const std::int64_t fresh = tokens_of_step(response, step);
+    counts.new_tokens += fresh;
     counts.trained_tokens += std::ssize(response.ids);
-    for (const PolicySpan& span : response.policies)
-      if (span.step != step) counts.old_tokens += span.tokens;
+    counts.old_tokens += std::ssize(response.ids) - fresh;
   }
   return counts;
 }

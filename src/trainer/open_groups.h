@@ -53,6 +53,7 @@ struct PartialCounts {
   std::int64_t groups = 0, responses = 0, tokens = 0;  // carried: responses that have not ended
   Moments age;                                         // steps since a trained response began
   std::int64_t old_tokens = 0, trained_tokens = 0;     // old: sampled by an earlier policy
+  std::int64_t new_tokens = 0;                         // sampled in this step, trained or carried
 };
 PartialCounts count_partial(const ResponseBatch& trained, std::span<const OpenGroup> carried,
                             std::uint32_t step);

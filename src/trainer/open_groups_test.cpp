@@ -95,6 +95,7 @@ TEST(OpenGroups, AGroupIsDoneWithItsLastResponse) {
   EXPECT_EQ(counts.tokens, 4);
   EXPECT_EQ(counts.old_tokens, 7);
   EXPECT_EQ(counts.trained_tokens, 12);
+  EXPECT_EQ(counts.new_tokens, 5 + 4 + 2);
   EXPECT_DOUBLE_EQ(counts.age.mean(), 0.5);
 }
 

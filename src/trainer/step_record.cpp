@@ -242,7 +242,9 @@ void set_times(MetricSet& metrics, const StepRecord& record, const Lengths& leng
     metrics.set("timing_s/exchange", record.times.exchange);
   }
   const double sampled = sum_of(lengths.responses), tokens = sampled + sum_of(lengths.prompts);
-  metrics.set("timing_per_token_ms/gen", 1000 * times.generate / sampled);
+  const double generated =
+      record.partial ? static_cast<double>(record.partial->new_tokens) : sampled;
+  metrics.set("timing_per_token_ms/gen", 1000 * times.generate / generated);
   metrics.set("timing_per_token_ms/score", 1000 * times.score / tokens);
   metrics.set("timing_per_token_ms/adv", 1000 * times.advantage / tokens);
   metrics.set("timing_per_token_ms/update_actor", 1000 * times.update / tokens);

@@ -1,5 +1,6 @@
-// A whole training while the n-th system call on its run directory fails: the directory holds what
-// an undisturbed run leaves, or less, and no run ends as "finished" without its last checkpoint.
+// A whole training, with responses that go on in the next step, while the n-th system call on its
+// run directory fails: the directory holds what an undisturbed run leaves, or less, and no run ends
+// as "finished" without its last checkpoint.
 #include <gmock/gmock.h>
 
 #include "core/faults/testing.h"
@@ -25,7 +26,8 @@ End train_in(const fs::path& run, const std::string& more = "checkpoint.keep=1")
   End end;
   try {
     SmallTraining training({"record.dir=" + run.string(), "train.steps=3", "checkpoint.every=1",
-                            "record.rollouts_every=2", more});
+                            "record.rollouts_every=2", "rollout.partial=true",
+                            "rollout.partial_tokens=2", more});
     // Stopped when it is done, so that the pauses between attempts to save are skipped.
     end.finished = training.run([&] { return training.state->step >= 3; });
     training.recorder->finish("finished", training.state->step);
