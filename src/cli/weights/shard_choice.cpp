@@ -76,10 +76,16 @@ ShardOptions choose_shards(const ShardedRun& run, const Place& place, Communicat
                            /*memory=*/0, run.teacher);
       });
   const StateForm& form = chosen_form(forms);
-  if (form.on_host > 0) check_host_memory(form.on_host, free_on_host, form.teacher_on_host);
+  const double state = form.on_host - form.teacher_on_host;
+  // Of a teacher only its weights are sure to be there: its states are planned for the longest
+  // responses.
+  const double teacher =
+      run.teacher != nullptr && !run.device.is_cpu()
+          ? Holdings(*run.teacher, {}).all() * static_cast<double>(c10::elementSize(run.dtype))
+          : 0;
+  if (state + teacher > 0) check_host_memory(state + teacher, free_on_host, teacher);
   if (!run.device.is_cpu() || ranks.size() > 1)
     tell_choice(form, forms, room, tell, set, ranks.size() > 1);
-  const double state = form.on_host - form.teacher_on_host;
   if (form.offload != Offload::kNone && run.device.is_cuda())
     tell(fmt::format("{:.2f} GiB of host memory are pinned for {}, which takes up to {:.0f} s",
                      state / kGiB,
