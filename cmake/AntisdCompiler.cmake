@@ -25,11 +25,14 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Precompiled headers need these two for a hit (ccache's manual, "Precompiled headers").
+  # Paths below the source directory count as relative ones, so that another clone finds what this
+  # one has compiled. Precompiled headers need the sloppiness for a hit (ccache's manual,
+  # "Precompiled headers").
   set(ccache_launcher "${CMAKE_COMMAND}" -E env
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${CCACHE}")
   set(CMAKE_CXX_COMPILER_LAUNCHER "${ccache_launcher}")
-  set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${ccache_launcher}")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
   endif()
