@@ -452,5 +452,13 @@ TEST(RolloutEngine, AModelThatComputesNoNumbersIsAnError) {
               HasSubstr("logits are not finite"));
 }
 
+TEST(RolloutEngine, TheCacheLeavesMemoryForStepsAndForOthers) {
+  EXPECT_EQ(cache_budget(at::kCUDA, 1000, 10), 850);
+  EXPECT_EQ(cache_budget(at::kCUDA, 1000, 400), 600);
+  EXPECT_EQ(cache_budget(at::kCUDA, 100, 400), 0);
+  EXPECT_EQ(cache_budget(at::kCPU, 1000, 10), 500);
+  EXPECT_EQ(cache_budget(at::kCPU, -5, 10), 0);
+}
+
 }  // namespace
 }  // namespace antisd::inline inference

@@ -268,10 +268,10 @@ TEST(MemoryPlan, RanksDivideWhatDistShardSays) {
   const MemoryPlan three = plan({3, 3, Shard::kWeights});
   EXPECT_EQ(part(three, "layers", MemoryTime::kUpdate), 2 * 3 * 3 * kPiece);
   EXPECT_EQ(part(three, "layers", MemoryTime::kRollout), 2 * 3 * 9 * kPiece);
-  // Half of what is free before the first step, or all that the responses can use: 8 prompts x 8,
-  // a page each, a page a prompt, a quarter of one a response, and one.
-  const double left = 100'000;
-  EXPECT_EQ(weights.cache_bytes(weights.beside_cache() - steps + left), left / 2);
+  // What the steps leave, or all that the responses can use: 8 prompts x 8, a page each, a page a
+  // prompt, a quarter of one a response, and one.
+  EXPECT_EQ(weights.cache_share, 0.85);
+  EXPECT_EQ(weights.cache_bytes(weights.beside_cache() + 1000), 1000);
   EXPECT_EQ(weights.cache_bytes(1e12), (64 + 8 + 16 + 1) * 32.0 * 2 * 2 * 3 * 16);
   EXPECT_EQ(weights.cache_bytes(0), 0);
 }
