@@ -79,21 +79,22 @@ AttentionKept packed_forward(const at::Tensor& q, const at::Tensor& k, const at:
   return {std::get<0>(result), std::get<1>(result), std::get<2>(result), std::get<3>(result)};
 }
 
-// Flash attention asks torch's context for the order of its sums.
+// Flash attention asks torch's context for the order of its sums, and obeys where that must not
+// only warn.
 class SumOrderGuard {
  public:
-  explicit SumOrderGuard(SumOrder order) : before_(at::globalContext().deterministicAlgorithms()) {
-    if (order == SumOrder::kFixed) set(true);
+  explicit SumOrderGuard(SumOrder order)
+      : fixed_(at::globalContext().deterministicAlgorithms()),
+        warns_(at::globalContext().deterministicAlgorithmsWarnOnly()) {
+    if (order == SumOrder::kFixed)
+      at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   }
-  ~SumOrderGuard() { set(before_); }
+  ~SumOrderGuard() { at::globalContext().setDeterministicAlgorithms(fixed_, warns_); }
   SumOrderGuard(const SumOrderGuard&) = delete;
   SumOrderGuard& operator=(const SumOrderGuard&) = delete;
 
  private:
-  static void set(bool fixed) {
-    at::globalContext().setDeterministicAlgorithms(fixed, /*warn_only=*/true);
-  }
-  bool before_;
+  bool fixed_, warns_;
 };
 
 variable_list packed_backward(const at::Tensor& gradient, const variable_list& saved,
