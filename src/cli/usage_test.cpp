@@ -22,7 +22,7 @@ TEST_F(Usage, AnUnknownKindNamesTheNearestAndAll) {
   EXPECT_EQ(
       maths.err,
       "antisd: `antisd grade` does not know 'maths'; did you mean 'math'? it knows math, code, "
-      "countdown\n");
+      "countdown, python, command\n");
   EXPECT_EQ(run("data xyzzy rows.jsonl").err,
             "antisd: `antisd data` does not know 'xyzzy'; it knows show, check, convert\n");
   EXPECT_EQ(run("data").status, 2);

@@ -1,11 +1,8 @@
 // Attention over packed sequences of different lengths by cuDNN's ragged kernels: on Hopper about
 // twice as fast as packed flash attention.
 //
-//   const auto tables = ragged_tables(layout, heads, device);
-//   const at::Tensor q = with_spare_rows(queries), k = with_spare_rows(keys), v = ...;
-//   if (has_ragged_forward(q, *tables, window, scale))
-//     const AttentionKept kept = ragged_forward(q, k, v, *tables, window, scale);
-//
+// A layout has its ragged_tables(); with operands from with_spare_rows() and where
+// has_ragged_forward() says so, ragged_forward() computes, and ragged_backward() its gradients.
 // Operands have zeros behind their last row, because a kernel's last tile reads beyond the sequence
 // and plans made for more sequences than there are use that row for the rest.
 #pragma once

@@ -1,11 +1,6 @@
 // Plans of cuDNN for attention over ragged sequences. A plan serves every batch of its rounded
 // shape and is kept for the life of the process: making one takes 40 ms, the first ones up to 0.8
-// s.
-//
-//   if (const RaggedPlan* plan = find_ragged_plan(call, at::native::getCudnnHandle())) {
-//     at::Tensor workspace = bytes(ragged_workspace(*plan));
-//     run_ragged_plan(*plan, handle, pointers, workspace.mutable_data_ptr());
-//   }
+// s. What find_ragged_plan() finds runs by run_ragged_plan() with ragged_workspace() bytes.
 //
 // This header has no types of cuDNN, whose frontend takes two minutes to compile.
 #pragma once

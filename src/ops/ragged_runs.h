@@ -1,8 +1,9 @@
 // How ragged sequences are cut into calls of cuDNN, whose plans are made for rounded shapes.
 //
 //   const RaggedHeads heads{32, 8, 128};
-//   const RaggedRun all = forward_run(layout.query_offsets, layout.key_offsets, heads);
-//   for (const RaggedRun& run : backward_runs(layout.query_offsets, layout.key_offsets, heads)) ...
+//   const std::vector<std::int32_t> offsets = {0, 9001, 9222};  // of queries and of keys
+//   const RaggedRun all = forward_run(offsets, offsets, heads);
+//   const std::vector<RaggedRun> runs = backward_runs(offsets, offsets, heads);
 //
 // A backward pass with a fixed order of sums writes the gradient of every score, so its memory
 // grows with the square of the length: it runs over a few sequences, and if they are long over a

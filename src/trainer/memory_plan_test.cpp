@@ -270,7 +270,7 @@ TEST(MemoryPlan, RanksDivideWhatDistShardSays) {
   EXPECT_EQ(part(three, "layers", MemoryTime::kRollout), 2 * 3 * 9 * kPiece);
   // What the steps leave, or all that the responses can use: 8 prompts x 8, a page each, a page a
   // prompt, a quarter of one a response, and one.
-  EXPECT_EQ(weights.cache_share, 0.85);
+  EXPECT_EQ(weights.cache_share, 0.5);
   EXPECT_EQ(weights.cache_bytes(weights.beside_cache() + 1000), 1000);
   EXPECT_EQ(weights.cache_bytes(1e12), (64 + 8 + 16 + 1) * 32.0 * 2 * 2 * 3 * 16);
   EXPECT_EQ(weights.cache_bytes(0), 0);
