@@ -356,17 +356,15 @@ void print(const std::string& name, const Phases& phases, const StepOptions& opt
   line("adv", phases.advantage);
   line("update", phases.update);
   line("record", phases.record);
-  fmt::print("  update   {:9.3g} TFLOP by parameters (6ND){}{}\n",
-             phases.parameter_flops / steps / 1e12,
-             options.long_tail
-                 ? fmt::format(", {:.3g} of attention", phases.attention_flops / steps / 1e12)
-                 : "",
-             phases.peak_flops
-                 ? fmt::format("; {:.1f} % of peak, {:.1f} % with attention",
-                               100 * phases.parameter_flops / phases.update / *phases.peak_flops,
-                               100 * (phases.parameter_flops + phases.attention_flops) /
-                                   phases.update / *phases.peak_flops)
-                 : "");
+  fmt::print(
+      "  update   {:9.3g} TFLOP by parameters (6ND){}{}\n", phases.parameter_flops / steps / 1e12,
+      options.long_tail
+          ? fmt::format(", {:.3g} of attention", phases.attention_flops / steps / 1e12)
+          : "",
+      phases.peak_flops ? fmt::format("; {:.1f} % of peak",
+                                      100 * (phases.parameter_flops + phases.attention_flops) /
+                                          phases.update / *phases.peak_flops)
+                        : "");
   const auto memory = [](const char* part, const Phases::Peak& peak) {
     fmt::print("  {:<8} {:9.2f} GiB planned{}\n", part, peak.planned,
                peak.measured > 0 ? fmt::format(", {:.2f} measured", peak.measured) : "");

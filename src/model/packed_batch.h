@@ -32,8 +32,8 @@ struct PackOptions {
   // The shortest common prefix worth sharing: below it the extra segment costs more than it saves.
   std::int64_t least_shared = 16;
   bool share = true;
-  // Of a backward pass. With a fixed order nothing is shared: the gradients of shared rows are added
-  // in any order.
+  // Of a backward pass. In a fixed order nothing is shared: the gradients of shared rows are added
+  // in any.
   SumOrder sums = SumOrder::kAny;
 };
 
