@@ -110,10 +110,15 @@ struct TwoModels {
 void expect_same(const Distillation& ours, const Distillation& defined) {
   for (std::size_t i = 0; i < defined.loss.size(); ++i)
     EXPECT_NEAR(ours.loss[i], defined.loss[i], 1e-5);
-  EXPECT_LE((ours.hidden_gradient - defined.hidden_gradient).norm().item<double>(),
-            1e-5 * defined.hidden_gradient.norm().item<double>());
-  EXPECT_LE((ours.head_gradient - defined.head_gradient).norm().item<double>(),
-            1e-5 * defined.head_gradient.norm().item<double>());
+  // Relative to the gradient, and the rounding of fp32 probabilities: where these nearly cancel,
+  // the gradient is small and the rounding is not.
+  constexpr double kRounding = 4e-7;
+  const auto expect_near = [](const at::Tensor& gradient, const at::Tensor& expected) {
+    EXPECT_LE((gradient - expected).norm().item<double>(),
+              1e-5 * expected.norm().item<double>() + kRounding);
+  };
+  expect_near(ours.hidden_gradient, defined.hidden_gradient);
+  expect_near(ours.head_gradient, defined.head_gradient);
 }
 
 TEST(Distil, EveryDivergenceHasTheGradientOfItsDefinition) {
