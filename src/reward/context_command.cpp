@@ -1,27 +1,14 @@
 #include "reward/context_command.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
-
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-
 #include "core/error.h"
 #include "core/utf8.h"
-#include "io/process/pipes.h"
 #include "io/process/supervised_command.h"
+#include "reward/line_process.h"
 
 namespace antisd::inline reward {
 namespace {
 
-using ContextClock = std::chrono::steady_clock;
-
-constexpr std::size_t kLongestAnswer = 16 << 20;  // bytes of a line
-constexpr int kSkippedLines = 1000;               // at most, before an answer
-constexpr int kEndWait = 100;                     // milliseconds for the status of a process
+constexpr int kSkippedLines = 1000;  // at most, before an answer
 
 std::string beginning_of(const std::string& line) {
   return replace_invalid_utf8(line.substr(0, 100));  // the cut may be inside a character
@@ -37,86 +24,30 @@ std::optional<ContextAnswer> read_context_line(const std::string& line, std::int
   }
   if (answer.is_object() && answer.contains("id") && answer["id"] != id) return std::nullopt;
   if (!answer.is_object() || !answer.contains("context"))
-    return ContextAnswer{.reason = "wrote something other than an answer: " + beginning_of(line)};
+    return ContextAnswer{.reason = "context.command wrote something other than an answer: " +
+                                   beginning_of(line)};
   if (answer["context"].is_null()) return ContextAnswer();
   if (!answer["context"].is_string())
-    return ContextAnswer{.reason = "gave a context that is not text: " + beginning_of(line)};
+    return ContextAnswer{.reason = "context.command gave a context that is not text: " +
+                                   beginning_of(line)};
   return ContextAnswer{.text = answer["context"].get<std::string>()};
 }
 
+// After a failure the process is unusable: it may answer late.
+ContextAnswer ask_process(LineProcess& process, const Json& request, double timeout_s) {
+  const auto deadline = LineProcess::after(timeout_s);
+  ContextAnswer failed;
+  std::optional<std::string> line =
+      process.ask(to_json_line(request) + "\n", deadline, failed.reason);
+  for (int skipped = 0; line && skipped < kSkippedLines; ++skipped) {
+    if (const auto answer = read_context_line(*line, request["id"])) return *answer;
+    line = process.read_line(deadline, failed.reason);
+  }
+  if (line) failed.reason = "context.command writes lines without an answer";
+  return failed;
+}
+
 }  // namespace
-
-// One process. After a failure it is unusable: it may answer late.
-class ContextCommand::Worker {
- public:
-  explicit Worker(const std::string& command) {
-    auto [ours, theirs] = make_socket_pair(SOCK_STREAM);
-    channel_ = std::move(ours);
-    process_.emplace(command, std::move(theirs));
-    fcntl(channel_.get(), F_SETFL, O_NONBLOCK);
-  }
-
-  ContextAnswer ask(const std::string& line, std::int64_t id, ContextClock::time_point deadline) {
-    for (std::size_t sent = 0; sent < line.size();) {
-      const ssize_t n = send(channel_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-      if (n > 0) sent += static_cast<std::size_t>(n);
-      if (n >= 0 || errno == EINTR) continue;
-      if (errno != EAGAIN) return {.reason = describe_end()};
-      if (const std::string problem = wait(POLLOUT, deadline); !problem.empty())
-        return {.reason = problem};
-    }
-    for (int skipped = 0; skipped < kSkippedLines;) {
-      if (const std::size_t end = buffer_.find('\n'); end != std::string::npos) {
-        const std::string text = buffer_.substr(0, end);
-        buffer_.erase(0, end + 1);
-        if (const auto answer = read_context_line(text, id)) return *answer;
-        ++skipped;
-        continue;
-      }
-      if (buffer_.size() > kLongestAnswer) return {.reason = "writes a line without an end"};
-      if (const std::string problem = wait(POLLIN, deadline); !problem.empty())
-        return {.reason = problem};
-      char part[1 << 16];
-      const ssize_t n = recv(channel_.get(), part, sizeof part, 0);
-      if (n > 0)
-        buffer_.append(part, static_cast<std::size_t>(n));
-      else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        return {.reason = describe_end()};
-    }
-    return {.reason = "writes lines without an answer"};
-  }
-
-  std::string first_errors() { return process_->first_errors(); }
-
- private:
-  // "" if the channel is ready. A program that failed has ended, even if a process that it started
-  // holds its output open.
-  std::string wait(short events, ContextClock::time_point deadline) {
-    while (true) {
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - ContextClock::now())
-              .count();
-      if (left <= 0) return "does not answer in time";
-      pollfd waits[] = {{channel_.get(), events, 0}, {process_->link(), POLLIN, 0}};
-      if (poll(waits, 2, static_cast<int>(std::min<std::int64_t>(left + 1, 1 << 30))) < 0) continue;
-      if (waits[0].revents != 0) return "";
-      if (waits[1].revents == 0) continue;
-      process_->first_errors();  // also receives the status
-      if (process_->wait_status(0).value_or(0) != 0) return describe_end();
-    }
-  }
-
-  std::string describe_end() {
-    const std::optional<int> status = process_->wait_status(kEndWait);
-    if (!status) return "closed its output";
-    return WIFSIGNALED(*status) ? fmt::format("was killed by signal {}", WTERMSIG(*status))
-                                : fmt::format("ended with status {}", WEXITSTATUS(*status));
-  }
-
-  UniqueFd channel_;
-  std::optional<SupervisedCommand> process_;
-  std::string buffer_;
-};
 
 Json context_request(const Problem& problem, const Response& response) {
   const Verdict& verdict = response.verdict;
@@ -137,53 +68,35 @@ Json context_request(const Problem& problem, const Response& response) {
 
 ContextCommand::ContextCommand(ContextCommandOptions options)
     : options_(std::move(options)),
-      pool_((options_.workers > 0 ? options_.workers : available_threads()) - 1) {
+      threads_((options_.workers > 0 ? options_.workers : available_threads()) - 1),
+      processes_(threads_.size() + 1) {
   start_supervision();
 }
 
 ContextCommand::~ContextCommand() = default;
 
-std::unique_ptr<ContextCommand::Worker> ContextCommand::acquire() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      std::unique_ptr<Worker> worker = std::move(idle_.back());
-      idle_.pop_back();
-      return worker;
-    }
-  }
-  return std::make_unique<Worker>(options_.command);
-}
-
 ContextAnswer ContextCommand::ask_one(Json request, std::string* errors) {
-  std::int64_t id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    id = next_id_++;
-  }
-  request["id"] = id;
-  const auto deadline =
-      ContextClock::now() + std::chrono::duration_cast<ContextClock::duration>(
-                                std::chrono::duration<double>(std::min(options_.timeout_s, 1e9)));
+  request["id"] = next_id_++;
+  std::unique_ptr<LineProcess> process = processes_.acquire();
   ContextAnswer answer;
   try {
-    std::unique_ptr<Worker> worker = acquire();
-    answer = worker->ask(to_json_line(request) + "\n", id, deadline);
-    if (!answer.reason.empty() && errors != nullptr) *errors = worker->first_errors();
-    if (answer.reason.empty()) {
-      const std::lock_guard lock(mutex_);
-      idle_.push_back(std::move(worker));
-    }
+    if (!process) process = std::make_unique<LineProcess>(options_.command, "context.command");
+    answer = ask_process(*process, request, options_.timeout_s);
+    if (!answer.reason.empty() && errors != nullptr) *errors = process->quoted_errors();
   } catch (const RunError& error) {
-    answer.reason = "cannot be started: " + error.message();
+    answer.reason = "context.command cannot be started: " + error.message();
+  } catch (...) {
+    processes_.give_back(nullptr);
+    throw;
   }
-  if (!answer.reason.empty()) answer.reason = "context.command " + answer.reason;
+  if (!answer.reason.empty()) process.reset();
+  processes_.give_back(std::move(process));
   return answer;
 }
 
 std::vector<ContextAnswer> ContextCommand::ask(std::span<const Json> requests) {
   std::vector<ContextAnswer> answers(requests.size());
-  pool_.parallel_for(requests.size(), [&](std::size_t i) { answers[i] = ask_one(requests[i]); });
+  threads_.parallel_for(requests.size(), [&](std::size_t i) { answers[i] = ask_one(requests[i]); });
   return answers;
 }
 
@@ -193,9 +106,7 @@ void ContextCommand::probe(const Json& request) {
   if (answer.reason.empty()) return;
   throw RunError(
       fmt::format("the program `{}` gives no context: {}{}", options_.command, answer.reason,
-                  errors.empty() ? "; it wrote nothing to standard error"
-                                 : "; its standard error begins with\n    " +
-                                       replace_invalid_utf8(errors.substr(0, 500)) + "\n "),
+                  errors),
       {.where = "context.command",
        .remedy = fmt::format(
            "try it by hand: it reads a line like {{\"id\": 1, \"problem\": \"..\", \"response\": "

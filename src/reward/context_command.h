@@ -14,10 +14,8 @@
 // replaced; that costs its own request alone. Lines that are not JSON are skipped.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +24,8 @@
 #include "core/thread_pool.h"
 #include "data/problem.h"
 #include "io/json.h"
+#include "reward/line_process.h"
+#include "reward/worker_pool.h"
 
 namespace antisd::inline reward {
 
@@ -54,15 +54,12 @@ class ContextCommand {
   void probe(const Json& request);
 
  private:
-  class Worker;
   ContextAnswer ask_one(Json request, std::string* errors = nullptr);
-  std::unique_ptr<Worker> acquire();
 
   ContextCommandOptions options_;
-  std::mutex mutex_;  // of the next two
-  std::vector<std::unique_ptr<Worker>> idle_;
-  std::int64_t next_id_ = 1;
-  ThreadPool pool_;
+  ThreadPool threads_;
+  WorkerPool<LineProcess> processes_;
+  std::atomic<std::int64_t> next_id_ = 1;
 };
 
 }  // namespace antisd::inline reward
